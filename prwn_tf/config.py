@@ -1,0 +1,271 @@
+"""The settings of a run as frozen dataclasses, checked, and to and from JSON.
+
+Axis letters used everywhere: E episodes, N ways, K shots, Q queries of an episode,
+U unlabelled points of an episode, D size of an embedding, H W C of an image.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from prwn_tf.errors import UserError
+
+T = TypeVar("T")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise UserError(message)
+
+
+def _may_change(default: Any) -> Any:
+    """A field that a resumed run may change: run length, logging or device."""
+    return dataclasses.field(default=default, metadata={"may_change": True})
+
+
+@dataclasses.dataclass(frozen=True)
+class EpisodeSpec:
+    """How an episode is made up.
+
+    Attributes:
+        way: classes to tell apart (N).
+        shot: labelled images of each class (K).
+        query: images of each class to be classified.
+        unlabeled: unlabelled images of each class, distractor classes included.
+        distractors: further classes that are present among the unlabelled only.
+    """
+
+    way: int
+    shot: int
+    query: int
+    unlabeled: int = 0
+    distractors: int = 0
+
+    def __post_init__(self):
+        _require(self.way >= 2, f"way must be at least 2, got {self.way}")
+        for name in ("shot", "query"):
+            value = getattr(self, name)
+            _require(value >= 1, f"{name} must be at least 1, got {value}")
+        for name in ("unlabeled", "distractors"):
+            value = getattr(self, name)
+            _require(value >= 0, f"{name} must not be negative, got {value}")
+
+    @property
+    def classes(self) -> int:
+        """Classes drawn for an episode, distractors included."""
+        return self.way + self.distractors
+
+    @property
+    def queries(self) -> int:
+        """Q: queries of the whole episode."""
+        return self.way * self.query
+
+    @property
+    def unlabeled_points(self) -> int:
+        """U: unlabelled points of the whole episode."""
+        return self.unlabeled * self.classes
+
+    @property
+    def clean_points(self) -> int:
+        """Unlabelled points of the episode's own classes; they come first."""
+        return self.unlabeled * self.way
+
+    def __str__(self) -> str:
+        return (
+            f"{self.way}-way {self.shot}-shot, {self.query} queries and "
+            f"{self.unlabeled} unlabelled a class, {self.distractors} distractors"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class WalkConfig:
+    """The random walk loss.
+
+    Attributes:
+        weight: of the walk in the total loss (lambda in the paper); 0 leaves it out.
+        steps: inner steps among the unlabelled points, at most (tau).
+        decay: weight of t inner steps is decay ** t (alpha).
+        visit_weight: of the visit loss beside the walker loss.
+        smoothing: share of the uniform distribution mixed into the steps from and to
+            the prototypes. The authors' code has 0.1, the paper does not mention it.
+        self_loop_penalty: subtracted from a point's similarity to itself. The authors'
+            code has 1000, too little for 84-pixel images, where distances exceed it.
+    """
+
+    weight: float = 1.0
+    steps: int = 3
+    decay: float = 0.7
+    visit_weight: float = 1.0
+    smoothing: float = 0.1
+    self_loop_penalty: float = 1e9
+
+    def __post_init__(self):
+        _require(self.weight >= 0, f"walk_weight must be >= 0, got {self.weight}")
+        _require(self.steps >= 0, f"walk_steps must be >= 0, got {self.steps}")
+        _require(0 < self.decay <= 1, f"walk_decay must be in (0, 1], got {self.decay}")
+        _require(
+            0 <= self.smoothing < 1,
+            f"graph_smoothing must be in [0, 1), got {self.smoothing}",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerConfig:
+    """Adam with a rate that is halved at given steps.
+
+    Attributes:
+        weight_decay: w adds w / 2 * |kernel|^2 of every convolution to the loss.
+    """
+
+    learning_rate: float = 1e-3
+    halve_at: tuple[int, ...] = ()
+    beta_1: float = 0.9
+    beta_2: float = 0.99
+    epsilon: float = 1e-8
+    weight_decay: float = 5e-5
+
+    def __post_init__(self):
+        _require(
+            self.learning_rate > 0,
+            f"learning_rate must be positive, got {self.learning_rate}",
+        )
+        _require(
+            list(self.halve_at) == sorted(set(self.halve_at)),
+            f"halve_at must be increasing steps, got {self.halve_at}",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """Everything that decides what a run computes.
+
+    Attributes:
+        train: the episodes to learn from.
+        test: the task to be good at: validation and test episodes.
+        image_shape: height, width and channels.
+        episodes: training episodes, one to a step.
+        label_ratio: share of each training class that is labelled.
+        label_seed: draws which images are labelled.
+        seed: draws the first weights and the training episodes.
+        eval_seed: draws validation and test episodes, the same for all runs.
+        select: test the "last" checkpoint or the "best" on validation.
+        xla: compile nothing ("off"), the walk ("walk") or the whole step ("step").
+    """
+
+    dataset: str
+    method: str
+    train: EpisodeSpec
+    test: EpisodeSpec
+    image_shape: tuple[int, ...]
+    encoder: str = "conv4"
+    channels: int = 64
+    label_ratio: float = 1.0
+    label_seed: int = 0
+    seed: int = 0
+    eval_seed: int = 0
+    walk: WalkConfig = WalkConfig(weight=0.0)
+    optimizer: OptimizerConfig = OptimizerConfig()
+    select: str = "last"
+    deterministic: bool = False
+    episodes: int = _may_change(20_000)
+    eval_episodes: int = _may_change(3_000)
+    validate_every: int = _may_change(1_000)
+    validation_episodes: int = _may_change(600)
+    checkpoint_every: int = _may_change(1_000)
+    report_every: int = _may_change(20)
+    xla: str = _may_change("auto")
+
+    def __post_init__(self):
+        _require(
+            0 < self.label_ratio <= 1,
+            f"label_ratio must be in (0, 1], got {self.label_ratio}",
+        )
+        for name in (
+            "channels",
+            "episodes",
+            "eval_episodes",
+            "validate_every",
+            "validation_episodes",
+            "checkpoint_every",
+            "report_every",
+        ):
+            value = getattr(self, name)
+            _require(value >= 1, f"{name} must be at least 1, got {value}")
+        self._check_walk()
+        _require(
+            not (self.deterministic and self.xla == "step"),
+            "--deterministic and --xla=step exclude each other: XLA has no "
+            "deterministic gradient of max-pooling; use --xla=walk or --xla=off",
+        )
+
+    def _check_walk(self):
+        if self.walk.weight == 0:
+            return
+        points, steps = self.train.unlabeled_points, self.walk.steps
+        _require(
+            points > 0,
+            f"--walk_weight={self.walk.weight:g} needs unlabelled points to walk on, "
+            "but --train_unlabeled is 0; raise it, or set --walk_weight=0",
+        )
+        _require(
+            points >= 2 or steps == 0,
+            f"--walk_steps={steps} needs at least 2 unlabelled points in an episode, "
+            f"found {points}; raise --train_unlabeled or set --walk_steps=0",
+        )
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """A dataclass as what JSON can hold."""
+    return dataclasses.asdict(config)
+
+
+def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "config") -> T:
+    """The dataclass `kind` from what `to_dict` made; anything else is an error."""
+    if not isinstance(values, Mapping):
+        raise UserError(f"{where} should hold settings, found {values!r}")
+    hints = typing.get_type_hints(kind)
+    unknown = sorted(set(values) - set(hints))
+    if unknown:
+        raise UserError(f"{where} has unknown settings {', '.join(unknown)}")
+    try:
+        return kind(
+            **{
+                name: _value(hints[name], value, f"{where}.{name}")
+                for name, value in values.items()
+            }
+        )
+    except TypeError as error:
+        raise UserError(f"{where} is incomplete or of a wrong type: {error}") from error
+
+
+def differences(
+    old: Any, new: Any, prefix: str = "", *, may_change: bool = False
+) -> dict[str, tuple[Any, Any]]:
+    """Fields that differ, as name -> (old, new); only those that a resume forbids."""
+    found = {}
+    for field in dataclasses.fields(old):
+        if field.metadata.get("may_change") and not may_change:
+            continue
+        was, now = getattr(old, field.name), getattr(new, field.name)
+        name = prefix + field.name
+        if dataclasses.is_dataclass(was):
+            found |= differences(was, now, f"{name}.", may_change=may_change)
+        elif was != now:
+            found[name] = (was, now)
+    return found
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return from_dict(hint, value, where)
+    if isinstance(hint, types.GenericAlias):  # tuple[int, ...]
+        if isinstance(value, list | tuple) and all(type(v) is int for v in value):
+            return tuple(value)
+    elif hint is float:
+        if type(value) in (int, float):
+            return float(value)
+    elif type(value) is hint:
+        return value
+    raise UserError(f"{where} should be of type {hint}, found {value!r}")

@@ -1,0 +1,1 @@
+"""Bytes on disk -> ClassStore: class-sorted uint8 images of each split."""

@@ -1,0 +1,187 @@
+"""The files inside a tar or zip archive, read in memory and never extracted.
+
+An archive from a mirror is a stranger's input: a member may try to leave its folder,
+link elsewhere, or unpack to more than the machine holds. All of these are refused.
+"""
+
+import gzip
+import pathlib
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from prwn_tf.errors import UserError
+
+MEMBER_LIMIT = 64 * 2**20
+# Deflate packs zeros about 1000:1 and images hardly at all. A tar of many small files
+# reaches 60:1, as each has a header of 512 bytes, and a small one is harmless.
+RATIO_LIMIT = 200
+ALWAYS_ALLOWED = 2**20
+
+_DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    gzip.BadGzipFile,
+    EOFError,
+    ValueError,
+)
+
+
+def is_archive(path: pathlib.Path) -> bool:
+    """Whether the file begins like an archive that `members` reads."""
+    return _kind(_beginning(path)) is not None
+
+
+def members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+    """The name and content of every file in a tar, tar.gz or zip, hidden ones apart.
+
+    Names have forward slashes and no leading `./`. The kind of archive is read from
+    the content, whatever the file is called.
+
+    Example:
+        >>> for name, content in members(pathlib.Path("images_background.zip")): ...
+    """
+    beginning = _beginning(path)
+    kind = _kind(beginning)
+    if kind is None:
+        raise UserError(_not_an_archive(path, beginning))
+    try:
+        yield from (_zip_members if kind == "zip" else _tar_members)(path)
+    except _DAMAGE as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(
+            f"{path} is damaged or cut short ({reason}); download it again"
+        ) from error
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _beginning(path: pathlib.Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(512)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _kind(beginning: bytes) -> str | None:
+    if beginning.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "zip"
+    if beginning.startswith(b"\x1f\x8b") or beginning[257:262] == b"ustar":
+        return "tar"
+    return None
+
+
+def _not_an_archive(path: pathlib.Path, beginning: bytes) -> str:
+    if not beginning:
+        return f"{path} is empty: the download failed; get it again"
+    if beginning.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return (
+            f"{path} is a web page, not an archive: the download was refused; "
+            "open it to see why, and get the archive again"
+        )
+    return (
+        f"{path} is neither a tar nor a zip archive (it begins with "
+        f"{beginning[:8]!r}); get the archive again"
+    )
+
+
+def _tar_members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        stream = _BoundedStream(gzip.GzipFile(fileobj=file) if packed else file, path)
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for member in archive:
+                if member.isdir():
+                    continue
+                if not member.isreg() or member.issparse():
+                    raise UserError(_not_a_plain_file(path, member.name))
+                name = _safe_name(path, member.name, member.size)
+                if not _is_hidden(name):
+                    yield name, archive.extractfile(member).read()
+        # tarfile stops at its end mark; the checksum of gzip comes after it.
+        while stream.read(2**16):
+            pass
+
+
+class _BoundedStream:
+    """A stream that refuses to unpack to many times the size of its archive."""
+
+    def __init__(self, stream: BinaryIO, path: pathlib.Path):
+        self._stream = stream
+        self._path = path
+        self._unpacked = 0
+
+    def read(self, size: int) -> bytes:
+        content = self._stream.read(size)
+        self._unpacked += len(content)
+        _check_ratio(self._path, self._unpacked)
+        return content
+
+
+def _zip_members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(path) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        names = [_checked_entry(path, entry) for entry in entries]
+        # zipfile never reads more of a member than its entry announces.
+        _check_ratio(path, sum(entry.file_size for entry in entries))
+        for name, entry in zip(names, entries, strict=True):
+            if not _is_hidden(name):
+                yield name, archive.read(entry)
+
+
+def _checked_entry(path: pathlib.Path, entry: zipfile.ZipInfo) -> str:
+    # The upper half holds the Unix mode, which is 0 in archives made on Windows.
+    mode = entry.external_attr >> 16
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        raise UserError(_not_a_plain_file(path, entry.filename))
+    encrypted = entry.flag_bits & 1
+    stored_plainly = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if encrypted or not stored_plainly:
+        raise UserError(
+            f"{path}: member {entry.filename!r} is encrypted or packed by a method "
+            "other than deflate; unpack the archive yourself and give the folder"
+        )
+    return _safe_name(path, entry.filename, entry.file_size)
+
+
+def _safe_name(path: pathlib.Path, name: str, size: int) -> str:
+    # Windows' rules know both slashes and drive letters, so they are the stricter.
+    parsed = pathlib.PureWindowsPath(name)
+    if parsed.anchor or ".." in parsed.parts:
+        raise UserError(
+            f"{path}: member {name!r} points outside the archive; do not trust this "
+            "file, get it from its publisher"
+        )
+    if size > MEMBER_LIMIT:
+        raise UserError(
+            f"{path}: member {name!r} has {size:,} bytes, at most {MEMBER_LIMIT:,} are "
+            "read; get the archive from its publisher"
+        )
+    return parsed.as_posix()
+
+
+def _not_a_plain_file(path: pathlib.Path, name: str) -> str:
+    return (
+        f"{path}: member {name!r} is a link or a device, not a file; do not trust this "
+        "file, get it from its publisher"
+    )
+
+
+def _check_ratio(path: pathlib.Path, unpacked: int) -> None:
+    packed = path.stat().st_size
+    if unpacked > max(ALWAYS_ALLOWED, RATIO_LIMIT * packed):
+        raise UserError(
+            f"{path} unpacks to over {RATIO_LIMIT} times its {packed:,} bytes, as a "
+            "decompression bomb does; get the archive from its publisher"
+        )
+
+
+def _is_hidden(name: str) -> bool:
+    parts = name.split("/")
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)

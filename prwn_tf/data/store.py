@@ -1,0 +1,227 @@
+"""ClassStore: the images of one split, sorted by class, read from disk on demand.
+
+A prepared data set is a folder:
+
+    manifest.json   what it holds, where it came from, and the hash of each file
+    train.bin       the images of all training classes, class after class, uint8
+    val.bin
+    test.bin
+
+It is written beside its place and renamed when it is whole, so a folder with a
+manifest is a complete data set and a folder without one is no data set.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import os
+import pathlib
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from prwn_tf import files
+from prwn_tf.errors import UserError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+SPLITS = ("train", "val", "test")
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassStore:
+    """The images of one split: rows `offsets[c]` to `offsets[c + 1]` are class c.
+
+    Example:
+        >>> store = open_dataset(pathlib.Path("data/omniglot"))["test"]
+        >>> store.read(store.rows(0))  # the 20 drawings of the first class
+    """
+
+    path: pathlib.Path
+    image_shape: tuple[int, int, int]  # height, width, channels
+    names: tuple[str, ...]
+    counts: np.ndarray  # [classes] images of each class
+
+    @functools.cached_property
+    def offsets(self) -> np.ndarray:
+        """First row of each class, then the number of images: [classes + 1]."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    @functools.cached_property
+    def images(self) -> np.ndarray:
+        """All images, memory-mapped: [images, height, width, channels]."""
+        return np.memmap(
+            self.path, np.uint8, mode="r", shape=(len(self), *self.image_shape)
+        )
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    def rows(self, class_index: int) -> range:
+        """The rows of one class."""
+        return range(*self.offsets[class_index : class_index + 2])
+
+    def labels(self) -> np.ndarray:
+        """The class of every row: [images]."""
+        return np.repeat(np.arange(len(self.names)), self.counts)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Copies of the images at `rows`: [n] -> [n, height, width, channels].
+
+        Reads by offset instead of through the map: pages touched through a map count
+        as resident memory, and a random walk over a 9 GB file touches all of them.
+        """
+        images = np.empty((len(rows), *self.image_shape), np.uint8)
+        size = images[:1].nbytes
+        for image, row in zip(images, rows, strict=True):
+            if os.preadv(self._descriptor, [image], int(row) * size) != size:
+                raise UserError(
+                    f"{self.path} ends before image {row}; prepare it again"
+                )
+        return images
+
+    @functools.cached_property
+    def _descriptor(self) -> int:
+        return os.open(self.path, os.O_RDONLY)
+
+
+class StoreWriter:
+    """Writes a data set class by class; it appears whole at the end, or not at all.
+
+    Example:
+        with StoreWriter(folder, image_shape=(28, 28, 1), about={}) as writer:
+            writer.add("train", "cat", images)  # [n, 28, 28, 1] uint8
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        *,
+        image_shape: tuple[int, int, int],
+        about: Mapping[str, Any],
+    ):
+        self._directory = directory
+        self._incomplete = directory.with_name(f".{directory.name}.incomplete")
+        self._image_shape = tuple(image_shape)
+        self._about = dict(about)
+        self._classes: dict[str, dict[str, int]] = {}
+        self._hashes = {}
+        self._files = {}
+
+    def __enter__(self) -> "StoreWriter":
+        with files.storage_errors(self._directory):
+            shutil.rmtree(self._incomplete, ignore_errors=True)
+            self._incomplete.mkdir(parents=True)
+            for split in SPLITS:
+                self._classes[split] = {}
+                self._hashes[split] = hashlib.sha256()
+                self._files[split] = (self._incomplete / f"{split}.bin").open("wb")
+        return self
+
+    def add(self, split: str, name: str, images: np.ndarray) -> None:
+        """Appends one class: images [n, height, width, channels] of uint8."""
+        if images.dtype != np.uint8 or images.shape[1:] != self._image_shape:
+            raise ValueError(
+                f"class {name!r}: expected uint8 images of {self._image_shape}, "
+                f"got {images.dtype} of {images.shape[1:]}"
+            )
+        if name in self._classes[split]:
+            raise UserError(f"two classes of the {split} split are called {name!r}")
+        content = np.ascontiguousarray(images).data
+        with files.storage_errors(self._directory):
+            self._files[split].write(content)
+        self._hashes[split].update(content)
+        self._classes[split][name] = len(images)
+
+    def __exit__(self, kind, *unused) -> None:
+        try:
+            with files.storage_errors(self._directory):
+                for file in self._files.values():
+                    file.close()
+                if kind is None:
+                    self._publish()
+        finally:
+            shutil.rmtree(self._incomplete, ignore_errors=True)
+
+    def _publish(self) -> None:
+        files.write_json(self._incomplete / MANIFEST, self._manifest())
+        old = self._directory.with_name(f".{self._directory.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        if self._directory.exists():
+            self._directory.rename(old)
+        self._incomplete.rename(self._directory)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def _manifest(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            **self._about,
+            "image_shape": list(self._image_shape),
+            "splits": {
+                split: {
+                    "bytes": sum(classes.values()) * int(np.prod(self._image_shape)),
+                    "sha256": self._hashes[split].hexdigest(),
+                    "images": sum(classes.values()),
+                    "classes": classes,
+                }
+                for split, classes in self._classes.items()
+            },
+        }
+
+
+def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
+    """The splits of a prepared data set, after a check of its manifest and sizes."""
+    manifest = read_manifest(directory)
+    try:
+        stores = {
+            split: ClassStore(
+                path=directory / f"{split}.bin",
+                image_shape=tuple(int(size) for size in manifest["image_shape"]),
+                names=tuple(manifest["splits"][split]["classes"]),
+                counts=np.array([*manifest["splits"][split]["classes"].values()], int),
+            )
+            for split in SPLITS
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{directory / MANIFEST} is damaged ({error!r}); prepare the data again"
+        ) from error
+    for store in stores.values():
+        _check_size(store)
+    return stores
+
+
+def read_manifest(directory: pathlib.Path) -> dict[str, Any]:
+    """The manifest of a prepared data set."""
+    manifest = files.read_json(directory / MANIFEST)
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if found != FORMAT:
+        raise UserError(
+            f"{directory / MANIFEST} has format {found}, this version reads {FORMAT}; "
+            "prepare the data again"
+        )
+    return manifest
+
+
+def verify(directory: pathlib.Path) -> None:
+    """Compares the hash of every file with the manifest's."""
+    manifest = read_manifest(directory)
+    for split, store in open_dataset(directory).items():
+        expected, found = manifest["splits"][split]["sha256"], files.sha256(store.path)
+        if found != expected:
+            raise UserError(
+                f"{store.path} was altered: expected sha256 {expected}, found {found}; "
+                "prepare the data again"
+            )
+
+
+def _check_size(store: ClassStore) -> None:
+    expected = len(store) * int(np.prod(store.image_shape))
+    found = store.path.stat().st_size if store.path.exists() else "no such file"
+    if found != expected:
+        raise UserError(
+            f"{store.path} should have {expected} bytes, found {found}; "
+            "prepare the data again"
+        )

@@ -1,0 +1,1 @@
+"""Images -> embeddings: [B, H, W, C] -> [B, D]."""

@@ -1,0 +1,41 @@
+"""Convolution, batch norm, ReLU, max-pool: the block Conv-4 is made of."""
+
+import keras
+import tensorflow as tf
+
+
+class ConvBlock(keras.layers.Layer):
+    """3x3 convolution -> batch norm -> ReLU -> 2x2 max-pool: halves height and width.
+
+    The convolution has no bias: batch norm subtracts it again.
+    """
+
+    def __init__(self, channels: int, weight_decay: float, seed: int, **options):
+        super().__init__(**options)
+        self.convolution = keras.layers.Conv2D(
+            channels,
+            kernel_size=3,
+            padding="same",
+            use_bias=False,
+            kernel_initializer=keras.initializers.TruncatedNormal(
+                stddev=0.01, seed=seed
+            ),
+            # The paper's w / 2 * |kernel|^2.
+            kernel_regularizer=keras.regularizers.L2(weight_decay / 2),
+            name="convolution",
+        )
+        self.norm = keras.layers.BatchNormalization(
+            momentum=0.9, epsilon=1e-5, name="norm"
+        )
+
+    def build(self, input_shape: tuple) -> None:
+        self.convolution.build(input_shape)
+        self.norm.build(self.convolution.compute_output_shape(input_shape))
+
+    def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
+        features = self.norm(self.convolution(images), training=training)
+        return tf.nn.max_pool2d(tf.nn.relu(features), 2, 2, "VALID")
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        batch, height, width, _ = input_shape
+        return batch, height // 2, width // 2, self.convolution.filters

@@ -1,0 +1,1 @@
+"""Which images make an episode (plan), and their pixels (pipeline)."""

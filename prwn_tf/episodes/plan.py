@@ -1,0 +1,84 @@
+"""Episode i -> which images: a pure function of (seed, split, i), without pixels.
+
+Randomness is addressed, not consumed: any episode can be planned alone, in any order
+and by any process, and comes out the same.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.data.store import SPLITS
+from prwn_tf.episodes.pools import Pools
+
+
+class Plan(NamedTuple):
+    """The rows of a store that make an episode.
+
+    The unlabelled points of the episode's own classes come first, class by class,
+    then those of the distractor classes.
+    """
+
+    classes: tf.Tensor  # [N + distractors]
+    support: tf.Tensor  # [N, K]
+    query: tf.Tensor  # [N, query]
+    unlabeled: tf.Tensor  # [U]
+
+
+def planner(pools: Pools, spec: EpisodeSpec, seed: int) -> Callable[[int], Plan]:
+    """The function episode index -> Plan, in TensorFlow operations."""
+    labeled = _Pool(pools.rows, pools.starts, pools.labeled)
+    unlabeled = _Pool(pools.rows, pools.starts + pools.labeled, pools.unlabeled)
+    split_key = tf.constant([seed, SPLITS.index(pools.split)], tf.int64)
+    known = spec.shot + spec.query  # images of a class whose label is known
+
+    def plan(index: tf.Tensor) -> Plan:
+        key = tf.random.experimental.stateless_fold_in(split_key, index, alg="philox")
+        keys = tf.random.split(key, 3, alg="philox")
+        classes = _draw(tf.fill([1], len(pools.names)), spec.classes, keys[0])[0]
+        if pools.shared:
+            drawn = labeled.draw(classes, known + spec.unlabeled, keys[1])
+            points = drawn[:, known:]  # [N + distractors, unlabeled]
+        else:
+            drawn = labeled.draw(classes[: spec.way], known, keys[1])
+            points = unlabeled.draw(classes, spec.unlabeled, keys[2])
+        return Plan(
+            classes=classes,
+            support=drawn[: spec.way, : spec.shot],
+            query=drawn[: spec.way, spec.shot : known],
+            unlabeled=tf.reshape(points, [spec.unlabeled_points]),
+        )
+
+    return plan
+
+
+class _Pool:
+    """Images of each class to draw from without replacement."""
+
+    def __init__(self, rows: np.ndarray, starts: np.ndarray, counts: np.ndarray):
+        self._rows = tf.constant(rows, tf.int64)
+        self._starts = tf.constant(starts, tf.int64)
+        self._counts = tf.constant(counts, tf.int32)
+        self._largest = int(counts.max())
+
+    def draw(self, classes: tf.Tensor, number: int, key: tf.Tensor) -> tf.Tensor:
+        """Rows of `number` different images of each class: [n] -> [n, number]."""
+        counts = tf.gather(self._counts, classes)
+        places = _draw(counts, number, key, self._largest)  # [n, number]
+        starts = tf.gather(self._starts, classes)[:, None]
+        return tf.gather(self._rows, starts + tf.cast(places, tf.int64))
+
+
+def _draw(
+    counts: tf.Tensor, number: int, key: tf.Tensor, largest: int | None = None
+) -> tf.Tensor:
+    """`number` different integers below each count, in random order: [n, number]."""
+    largest = tf.reduce_max(counts) if largest is None else largest
+    noise = tf.random.stateless_uniform(
+        [tf.shape(counts)[0], largest], key, alg="philox"
+    )
+    outside = tf.range(largest)[None, :] >= counts[:, None]
+    return tf.math.top_k(tf.where(outside, -1.0, noise), number).indices

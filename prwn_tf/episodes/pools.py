@@ -1,0 +1,129 @@
+"""Pools: which images of each class may serve as labelled and which as unlabelled."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.data.store import ClassStore
+from prwn_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Pools:
+    """The rows of a split, class by class: a class's labelled ones, then the others.
+
+    Without a second pool (`shared`) the unlabelled points of an episode are further
+    images of the labelled pool, as in all validation and test episodes.
+    """
+
+    split: str
+    names: tuple[str, ...]
+    rows: np.ndarray  # [images] rows of the store
+    starts: np.ndarray  # [classes] where each class begins in `rows`
+    labeled: np.ndarray  # [classes] size of the labelled pool
+    unlabeled: np.ndarray  # [classes] size of the unlabelled pool
+
+    @property
+    def shared(self) -> bool:
+        """Whether labelled and unlabelled images come from one pool."""
+        return not self.unlabeled.any()
+
+    def labeled_images(self) -> dict[str, list[int]]:
+        """Class name -> which of its images are labelled, counted within the class."""
+        return {
+            name: sorted(int(row - start) for row in self.rows[start : start + count])
+            for name, start, count in zip(
+                self.names, self.starts, self.labeled, strict=True
+            )
+        }
+
+
+def split_labels(store: ClassStore, split: str, ratio: float, seed: int) -> Pools:
+    """Draws floor(ratio * images) labelled images of each class; the rest has none.
+
+    A class's draw depends on the seed and the class's place alone.
+    """
+    labeled = np.array([math.floor(count * ratio + 1e-9) for count in store.counts])
+    orders = [
+        start + _order(seed, index, count)
+        for index, (start, count) in enumerate(
+            zip(store.offsets[:-1], store.counts, strict=True)
+        )
+    ]
+    return Pools(
+        split=split,
+        names=store.names,
+        rows=np.concatenate(orders),
+        starts=store.offsets[:-1],
+        labeled=labeled,
+        unlabeled=store.counts - labeled,
+    )
+
+
+def whole(store: ClassStore, split: str) -> Pools:
+    """One shared pool of all images."""
+    return Pools(
+        split=split,
+        names=store.names,
+        rows=np.arange(len(store)),
+        starts=store.offsets[:-1],
+        labeled=store.counts,
+        unlabeled=np.zeros_like(store.counts),
+    )
+
+
+def check(pools: Pools, spec: EpisodeSpec, flag_prefix: str = "") -> None:
+    """Raises unless every class can take any place in an episode.
+
+    Args:
+        flag_prefix: "train_" where the flags to lower are those of training.
+    """
+    if spec.classes > len(pools.names):
+        raise UserError(
+            f"an episode needs {spec.way} classes + {spec.distractors} distractor "
+            f"classes, but the {pools.split} split has {len(pools.names)}; lower "
+            f"--{flag_prefix}way or --{flag_prefix}distractors"
+        )
+    labelled = {"shot": spec.shot, "query": spec.query}
+    unlabelled = {"unlabeled": spec.unlabeled}
+    if pools.shared:
+        _check_pool(pools, pools.labeled, "", labelled | unlabelled, flag_prefix)
+        return
+    _check_pool(pools, pools.labeled, "labelled ", labelled, flag_prefix)
+    _check_pool(pools, pools.unlabeled, "unlabelled ", unlabelled, flag_prefix)
+
+
+def _check_pool(
+    pools: Pools,
+    counts: np.ndarray,
+    kind: str,
+    parts: dict[str, int],
+    flag_prefix: str,
+) -> None:
+    smallest, need = int(np.argmin(counts)), sum(parts.values())
+    if counts[smallest] >= need:
+        return
+    asked = " + ".join(f"{name} {count}" for name, count in parts.items())
+    lower = " or ".join(f"--{flag_prefix}{name}" for name in parts)
+    remedy = {"labelled ": ", or raise --label_ratio", "": ""}.get(
+        kind, ", or lower --label_ratio"
+    )
+    raise UserError(
+        f"class {pools.names[smallest]!r} of the {pools.split} split has "
+        f"{counts[smallest]} {kind}images but an episode needs {need} ({asked}); "
+        f"lower {lower}{remedy}"
+    )
+
+
+def _order(seed: int, class_index: int, count: int) -> np.ndarray:
+    # NumPy promises that bit generators stay as they are, not `permutation`.
+    bits = np.random.Philox(np.random.SeedSequence([seed, class_index]))
+    return np.argsort(np.random.Generator(bits).random(count), kind="stable")
+
+
+def describe(pools: Pools, ratio: float, seed: int) -> dict[str, Any]:
+    """The draw as it is stored with a run."""
+    return {"label_ratio": ratio, "seed": seed, "labelled": pools.labeled_images()}

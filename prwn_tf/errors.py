@@ -1,0 +1,30 @@
+"""What can go wrong for a user, and the exit code that says so.
+
+Every message is one line: what was asked, what was found, and what to change.
+"""
+
+
+class UserError(Exception):
+    """A bad configuration, flag or data set."""
+
+    exit_code = 2
+
+
+class NonFiniteLossError(UserError):
+    """The loss became NaN or infinite; the last checkpoint is still good."""
+
+    exit_code = 3
+
+
+class StorageError(UserError):
+    """The disk is full, or a file cannot be written."""
+
+    exit_code = 4
+
+
+class Stopped(Exception):
+    """A signal asked the run to stop, and its checkpoint is written."""
+
+    def __init__(self, signal_number: int, message: str):
+        super().__init__(message)
+        self.exit_code = 128 + signal_number

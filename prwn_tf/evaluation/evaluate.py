@@ -1,0 +1,132 @@
+"""Accuracy over many episodes, scored in batches from cached embeddings."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.episodes import plan as plan_lib
+from prwn_tf.episodes import pools as pools_lib
+from prwn_tf.episodes.pools import Pools
+from prwn_tf.heads.base import Head
+from prwn_tf.heads.prototypes import PrototypeHead
+from prwn_tf.model import accuracy, query_labels
+
+ADAPTATIONS = ("none", "refine", "filter")
+BATCH_NUMBERS = 2**23  # scores and similarities held at once
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """How well a head did on a run of episodes."""
+
+    spec: EpisodeSpec
+    adapt: str
+    accuracies: np.ndarray  # [E] share of correct queries of each episode
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct queries of all episodes."""
+        return float(np.mean(self.accuracies))
+
+    @property
+    def interval(self) -> float:
+        """Half the width of the 95 % confidence interval over episodes."""
+        return float(1.96 * np.std(self.accuracies) / np.sqrt(len(self.accuracies)))
+
+    def row(self) -> dict[str, float | int | str]:
+        """The evaluation as it is stored."""
+        return {
+            "adapt": self.adapt,
+            **{
+                name: getattr(self.spec, name)
+                for name in ("way", "shot", "query", "unlabeled", "distractors")
+            },
+            "accuracy": self.accuracy,
+            "interval": self.interval,
+            "episodes": len(self.accuracies),
+        }
+
+    def __str__(self) -> str:
+        crowd = f"{self.spec.distractors} distractors, " * bool(self.spec.distractors)
+        kind = "inductive"
+        if self.adapt != "none":
+            kind = f"semi-supervised: {self.adapt}"
+        return (
+            f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f} "
+            f"({len(self.accuracies)} episodes, {self.spec.way}-way "
+            f"{self.spec.shot}-shot, {crowd}{kind})"
+        )
+
+
+class Evaluator:
+    """Scores the episodes of a split with a trained head and its adaptations."""
+
+    def __init__(self, pools: Pools, head: Head, seed: int):
+        self._pools = pools
+        self._head = head
+        self._seed = seed
+        self._scorers = {}  # compiled once for each kind of episode
+
+    def __call__(
+        self,
+        embeddings: tf.Tensor,
+        spec: EpisodeSpec,
+        adaptations: Sequence[str],
+        episodes: int,
+    ) -> list[Evaluation]:
+        """Scores episodes 0..episodes-1 from the split's embeddings [images, D]."""
+        pools_lib.check(self._pools, spec)
+        plans = tf.data.Dataset.range(episodes).map(
+            plan_lib.planner(self._pools, spec, self._seed),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+        score = self._scorer(spec, tuple(adaptations))
+        batches = plans.batch(_batch_size(spec, embeddings.shape[-1]))
+        accuracies = np.concatenate(
+            [score(embeddings, plan) for plan in batches], axis=1
+        )  # [adaptations, E]
+        return [
+            Evaluation(spec, adapt, values)
+            for adapt, values in zip(adaptations, accuracies, strict=True)
+        ]
+
+    def _scorer(self, spec: EpisodeSpec, adaptations: tuple[str, ...]) -> Callable:
+        key = (spec, adaptations)
+        if key not in self._scorers:
+            heads = [_adapted(self._head, adapt) for adapt in adaptations]
+            self._scorers[key] = tf.function(
+                functools.partial(_score, spec, heads), reduce_retracing=True
+            )
+        return self._scorers[key]
+
+
+def _adapted(head: Head, adapt: str) -> Head:
+    """The trained head, or prototypes moved by the unlabelled points."""
+    return head if adapt == "none" else PrototypeHead(adapt)
+
+
+def _score(
+    spec: EpisodeSpec,
+    heads: Sequence[Head],
+    embeddings: tf.Tensor,
+    plan: plan_lib.Plan,
+) -> tf.Tensor:
+    """Accuracy of each head on each episode: [heads, E]."""
+    labels = query_labels(spec.way, spec.query)  # [Q]
+    support = tf.gather(embeddings, plan.support)  # [E, N, K, D]
+    queries = tf.gather(embeddings, plan.query)  # [E, N, q, D]
+    unlabeled = tf.gather(embeddings, plan.unlabeled)  # [E, U, D]
+    queries = tf.reshape(queries, [-1, spec.queries, embeddings.shape[-1]])  # [E, Q, D]
+    return tf.stack(
+        [accuracy(head.scores(support, queries, unlabeled), labels) for head in heads]
+    )
+
+
+def _batch_size(spec: EpisodeSpec, size: int) -> int:
+    """Episodes at once, so that their embeddings and matrices fit a fixed budget."""
+    points = spec.queries + spec.unlabeled_points
+    return max(1, min(100, BATCH_NUMBERS // (points * (spec.way + size))))

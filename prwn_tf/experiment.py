@@ -1,0 +1,182 @@
+"""One run from its config to its result: trains, validates, tests, resumes."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import keras
+import tensorflow as tf
+
+from prwn_tf import config as config_lib
+from prwn_tf import files, methods
+from prwn_tf.config import EpisodeSpec, TrainConfig
+from prwn_tf.data.store import ClassStore
+from prwn_tf.episodes import pipeline, pools
+from prwn_tf.errors import UserError
+from prwn_tf.evaluation import report
+from prwn_tf.evaluation.embeddings import Embedder
+from prwn_tf.evaluation.evaluate import ADAPTATIONS, Evaluation, Evaluator
+from prwn_tf.model import FewShotModel
+from prwn_tf.training import loop, optimizer
+from prwn_tf.training.checkpoints import Checkpoints
+from prwn_tf.training.monitor import Monitor
+from prwn_tf.training.workdir import Workdir
+
+
+@dataclasses.dataclass
+class Experiment:
+    """A model, its data and its workdir."""
+
+    config: TrainConfig
+    workdir: Workdir
+    stores: dict[str, ClassStore]
+    train_pools: pools.Pools
+    model: FewShotModel
+    checkpoints: Checkpoints
+    embed: Embedder
+    evaluators: dict[str, Evaluator]  # by split
+
+    def train(self, flags_text: str = "") -> None:
+        """Trains to the end of the config, from wherever the workdir is."""
+        start = self._start(flags_text)
+        with Monitor(self.workdir.tensorboard, start) as monitor:
+            if start == 0:
+                monitor.settings(_flat(self.config))
+                monitor.episode(
+                    next(iter(self._episodes(0))), self.config.train.distractors
+                )
+            loop.train(
+                self.model,
+                self._episodes,
+                self.config,
+                self.workdir,
+                self.checkpoints,
+                monitor,
+                lambda step: self._validate(step, monitor),
+                start,
+            )
+
+    def _start(self, flags_text: str) -> int:
+        if self.workdir.has_config:
+            step = self.checkpoints.restore()
+            print(f"resuming {self.workdir.path} at step {step}")
+            return step
+        # From here on a workdir with a config has a checkpoint, so one that lost all
+        # of them is told apart from one that has not begun.
+        self.checkpoints.save(0)
+        files.write_json(
+            self.workdir.path / "label_split.json",
+            pools.describe(
+                self.train_pools, self.config.label_ratio, self.config.label_seed
+            ),
+        )
+        self.workdir.describe(self.config, flags_text)
+        return 0
+
+    def _episodes(self, start: int) -> tf.data.Dataset:
+        return pipeline.episodes(
+            self.stores["train"],
+            self.train_pools,
+            self.config.train,
+            self.config.seed,
+            start,
+            self.config.episodes,
+        )
+
+    def _validate(self, step: int, monitor: Monitor) -> None:
+        [found] = self.evaluate(
+            "val", self.config.test, ["none"], self.config.validation_episodes
+        )
+        monitor.validation(step, {"accuracy": found.accuracy})
+        self.checkpoints.save_best(step, found.accuracy)
+        print(f"step {step}: validation {found}", flush=True)
+
+    def evaluate(
+        self, split: str, spec: EpisodeSpec, adaptations: Sequence[str], episodes: int
+    ) -> list[Evaluation]:
+        """Accuracy of the model as it is on episodes of a split."""
+        embeddings = self.embed(self.stores[split])
+        return self.evaluators[split](embeddings, spec, adaptations, episodes)
+
+    def test(self) -> list[Evaluation]:
+        """Tests the selected checkpoint and writes the result."""
+        config = self.config
+        step = self.checkpoints.restore(config.select)
+        adaptations = ADAPTATIONS if config.test.unlabeled else ("none",)
+        found = self.evaluate("test", config.test, adaptations, config.eval_episodes)
+        seconds = float(self.checkpoints.seconds)
+        report.write_episodes(self.workdir.path / "episodes.csv", found)
+        files.write_json(
+            self.workdir.path / "result.json",
+            report.result(config, step, seconds, found),
+        )
+        return found
+
+
+def run(
+    config: TrainConfig,
+    workdir: Workdir,
+    stores: dict[str, ClassStore],
+    flags_text: str,
+) -> list[Evaluation]:
+    """Trains what is left to train, then tests."""
+    print(f"training episodes: {config.train}\ntest episodes:     {config.test}")
+    experiment = create(config, workdir, stores)
+    experiment.train(flags_text)
+    return experiment.test()
+
+
+def create(
+    config: TrainConfig, workdir: Workdir, stores: dict[str, ClassStore]
+) -> Experiment:
+    """Builds everything a run needs, after checking that its data suffices."""
+    found = stores["train"].image_shape
+    if found != config.image_shape:
+        raise UserError(
+            f"the model takes images of {config.image_shape} but {config.dataset} is "
+            f"prepared with {found}; prepare it again"
+        )
+    train_pools = pools.split_labels(
+        stores["train"], "train", config.label_ratio, config.label_seed
+    )
+    pools.check(train_pools, config.train, flag_prefix="train_")
+    eval_pools = {split: pools.whole(stores[split], split) for split in ("val", "test")}
+    for pool in eval_pools.values():
+        pools.check(pool, config.test)
+    config = dataclasses.replace(config, xla=_resolved_xla(config.xla))
+    if config.deterministic:
+        keras.utils.set_random_seed(config.seed)
+        tf.config.experimental.enable_op_determinism()
+    model = methods.build_model(config)
+    model.compile(optimizer=optimizer.build_optimizer(config.optimizer))
+    model.optimizer.build(model.trainable_variables)
+    return Experiment(
+        config=config,
+        workdir=workdir,
+        stores=stores,
+        train_pools=train_pools,
+        model=model,
+        checkpoints=Checkpoints(workdir.checkpoints, model),
+        embed=Embedder(model),
+        evaluators={
+            split: Evaluator(pool, model.head, config.eval_seed)
+            for split, pool in eval_pools.items()
+        },
+    )
+
+
+def _resolved_xla(choice: str) -> str:
+    if choice != "auto":
+        return choice
+    # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
+    return "step" if tf.config.list_physical_devices("GPU") else "off"
+
+
+def _flat(config: TrainConfig) -> dict[str, str | int | float | bool]:
+    """The config as TensorBoard's HParams page can show it."""
+    flat = {}
+    for name, value in config_lib.to_dict(config).items():
+        nested = value if isinstance(value, dict) else {None: value}
+        for key, item in nested.items():
+            plain = isinstance(item, str | int | float | bool)
+            flat[f"{name}.{key}" if key else name] = item if plain else str(item)
+    return flat

@@ -1,0 +1,87 @@
+"""Files that are whole or absent: written beside themselves, then renamed."""
+
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import os
+import pathlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from prwn_tf.errors import StorageError, UserError
+
+
+@contextlib.contextmanager
+def storage_errors(path: pathlib.Path) -> Iterator[None]:
+    """Turns the system's refusal to write into one line with the free space."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {path}: {error.strerror or error} "
+            f"({free_space(path):,} bytes free there); free some space or choose "
+            "another folder"
+        ) from error
+
+
+def free_space(path: pathlib.Path) -> int:
+    """Bytes free on the disk that holds `path`, which need not exist yet."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def write_bytes(path: pathlib.Path, content: bytes) -> None:
+    """Replaces `path` by `content` in one step, or leaves it as it was."""
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            with beside.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """`write_bytes` of UTF-8 text."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: pathlib.Path, content: Any) -> None:
+    """`write_text` of readable JSON with a final newline."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: pathlib.Path) -> Any:
+    """The content of a JSON file; a broken or missing one is the user's to hear of."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}") from error
+
+
+def write_csv(
+    path: pathlib.Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Replaces `path` by a table, in UTF-8 whatever the locale."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def sha256(path: pathlib.Path) -> str:
+    """The file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

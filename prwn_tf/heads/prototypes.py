@@ -1,0 +1,74 @@
+"""The nearest prototype, plain or moved by the episode's unlabelled points.
+
+A prototype is the mean embedding of a class's support; the score of a query is its
+negative squared distance to it, without temperature.
+"""
+
+import tensorflow as tf
+
+from prwn_tf.heads.base import Head
+from prwn_tf.walk import graph, statistics
+
+
+def mean_prototypes(support: tf.Tensor) -> tf.Tensor:
+    """Mean embedding of each class: [N, K, D] -> [N, D]."""
+    return tf.reduce_mean(support, axis=-2)
+
+
+def nearest_scores(prototypes: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
+    """Negative squared distances: [N, D], [Q, D] -> [Q, N]."""
+    return -graph.squared_distance(queries, prototypes)
+
+
+def refine(
+    support: tf.Tensor, unlabeled: tf.Tensor, weights: tf.Tensor | None = None
+) -> tf.Tensor:
+    """One step of soft k-means from the support's means: -> [N, D].
+
+    Support [N, K, D] keeps its labels; each unlabelled point [U, D] is shared out by
+    softmax over the classes, times its weight [U] (1 if None).
+    """
+    shots = tf.cast(tf.shape(support)[-2], support.dtype)
+    share = tf.nn.softmax(nearest_scores(mean_prototypes(support), unlabeled))  # [U, N]
+    if weights is not None:
+        share *= weights[..., None]
+    total = tf.reduce_sum(support, axis=-2) + tf.linalg.matmul(
+        share, unlabeled, transpose_a=True
+    )  # [N, D]
+    return total / (shots + tf.reduce_sum(share, axis=-2)[..., None])
+
+
+class PrototypeHead(Head):
+    """Prototypical networks; `adapt` says what the unlabelled points do to them.
+
+    "none" ignores them (inductive), "refine" takes one k-means step over all of them,
+    "filter" over the half that the walk most likely returns through.
+    """
+
+    def __init__(self, adapt: str = "none", smoothing: float = 0.1, **options):
+        super().__init__(**options)
+        self.adapt = adapt
+        self.smoothing = smoothing
+
+    @property
+    def semi_supervised(self) -> bool:
+        return self.adapt != "none"
+
+    def prototypes(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
+        means = mean_prototypes(support)
+        if self.adapt == "none":
+            return means
+        weights = None
+        if self.adapt == "filter":
+            steps = graph.transitions(means, unlabeled, self.smoothing)
+            weights = statistics.keep_above_median(statistics.success_score(steps))
+        return refine(support, unlabeled, weights)
+
+    def scores(
+        self,
+        support: tf.Tensor,
+        queries: tf.Tensor,
+        unlabeled: tf.Tensor,
+        training: bool = False,
+    ) -> tf.Tensor:
+        return nearest_scores(self.prototypes(support, unlabeled), queries)

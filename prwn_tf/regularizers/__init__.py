@@ -1,0 +1,1 @@
+"""Extra loss terms on an episode, one file each."""

@@ -1,0 +1,50 @@
+"""The prototypical random walk as a regularizer of any head."""
+
+import tensorflow as tf
+
+from prwn_tf.config import TrainConfig, WalkConfig
+from prwn_tf.regularizers.base import Context, Regularizer, Terms
+from prwn_tf.walk import graph as graph_lib
+from prwn_tf.walk import losses
+
+
+class Walk(Regularizer):
+    """Adds weight * (walker + visit) and reports how often the walker came home."""
+
+    def __init__(self, config: WalkConfig, compiled: bool = False):
+        self._config = config
+        self._landing = tuple(f"landing/{t}_steps" for t in range(config.steps + 1))
+        self._terms = (
+            tf.function(self._walk, jit_compile=True) if compiled else self._walk
+        )
+        self.names = ("walker", "visit", *self._landing, "visit_entropy")
+
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> "Walk | None":
+        if config.walk.weight == 0:
+            return None
+        return cls(config.walk, compiled=config.xla == "walk")
+
+    def __call__(self, context: Context) -> Terms:
+        # Half precision is too coarse for squared distances of several hundred.
+        return self._terms(
+            tf.cast(context.prototypes, tf.float32),
+            tf.cast(context.unlabeled, tf.float32),
+        )
+
+    def _walk(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Terms:
+        config = self._config
+        graph = graph_lib.log_transitions(
+            prototypes, unlabeled, config.smoothing, config.self_loop_penalty
+        )
+        walk = losses.losses_on(
+            graph, config.steps, config.decay, bounded=config.smoothing > 0
+        )
+        landing = dict(zip(self._landing, tf.unstack(walk.landing), strict=True))
+        return Terms(
+            losses={
+                "walker": config.weight * walk.walker,
+                "visit": config.weight * config.visit_weight * walk.visit,
+            },
+            statistics={**landing, "visit_entropy": losses.visit_entropy(graph)},
+        )

@@ -1,0 +1,102 @@
+"""The state of a run on disk: named by step, verified when it is read back."""
+
+import logging
+import pathlib
+import re
+
+import keras
+import tensorflow as tf
+
+from prwn_tf import files
+from prwn_tf.errors import StorageError, UserError
+
+KEPT = 3
+
+
+class Checkpoints:
+    """The newest checkpoints of a run, and the best one on validation."""
+
+    def __init__(self, directory: pathlib.Path, model: keras.Model):
+        self._directory = directory
+        self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self._state = tf.train.Checkpoint(
+            model=model, optimizer=model.optimizer, seconds=self.seconds
+        )
+        _check_tracked(self._state, model)
+        self._manager = self._managed(directory, KEPT)
+        self._best = self._managed(directory / "best", 1)
+
+    def _managed(
+        self, directory: pathlib.Path, kept: int
+    ) -> tf.train.CheckpointManager:
+        return tf.train.CheckpointManager(
+            self._state, str(directory), max_to_keep=kept, checkpoint_name="ckpt"
+        )
+
+    def save(self, step: int) -> None:
+        """Writes checkpoint `ckpt-<step>` and drops the oldest."""
+        self._save(self._manager, step)
+
+    def save_best(self, step: int, accuracy: float) -> None:
+        """Keeps this step as the best on validation if it is."""
+        record = self._directory / "best.json"
+        if record.exists() and files.read_json(record)["accuracy"] >= accuracy:
+            return
+        self._save(self._best, step)
+        files.write_json(record, {"step": step, "accuracy": accuracy})
+
+    def _save(self, manager: tf.train.CheckpointManager, step: int) -> None:
+        try:
+            manager.save(checkpoint_number=step)
+        except (tf.errors.OpError, OSError) as error:
+            needed = sum(
+                variable.shape.num_elements() * variable.dtype.size
+                for variable in tf.nest.flatten(self._state.model.variables)
+            )
+            raise StorageError(
+                f"cannot save step {step} in {self._directory}: about {3 * needed:,} "
+                f"bytes needed, {files.free_space(self._directory):,} free; the "
+                "checkpoint before it is intact"
+            ) from error
+
+    def restore(self, select: str = "last") -> int:
+        """Restores the newest readable checkpoint, or the "best": its step."""
+        directory = self._directory / "best" if select == "best" else self._directory
+        steps = sorted(_steps(directory), reverse=True)
+        for step in steps:
+            if self._try_restore(directory / f"ckpt-{step}"):
+                return step
+        raise UserError(
+            f"none of the {len(steps)} checkpoints in {directory} can be read; start "
+            "over with python -m prwn_tf.train --restart"
+        )
+
+    def _try_restore(self, path: pathlib.Path) -> bool:
+        try:
+            self._state.restore(str(path)).assert_consumed()
+        except (tf.errors.OpError, AssertionError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            logging.warning(
+                "checkpoint %s is corrupt and passed over: %s", path, reason
+            )
+            return False
+        return True
+
+
+def _check_tracked(state: tf.train.Checkpoint, model: keras.Model) -> None:
+    """Raises if a variable would be missing: Keras layers in lists are not seen."""
+    tracked = {id(each) for each in tf.train.TrackableView(state).descendants()}
+    missing = [
+        variable.path
+        for variable in (*model.variables, *model.optimizer.variables)
+        if id(variable) not in tracked
+    ]
+    if missing:
+        raise ValueError(f"checkpoints would not hold {missing}")
+
+
+def _steps(directory: pathlib.Path) -> list[int]:
+    names = (path.name for path in directory.glob("ckpt-*.index"))
+    return [
+        int(m.group(1)) for n in names if (m := re.fullmatch(r"ckpt-(\d+).index", n))
+    ]

@@ -1,0 +1,118 @@
+"""The training loop: one episode, one step, one counter.
+
+The step is the optimizer's iteration count is the episode index. Episode i is a pure
+function of the seed, so a run that was killed continues to the same weights.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+import tqdm
+
+from prwn_tf import files
+from prwn_tf.config import TrainConfig
+from prwn_tf.errors import NonFiniteLossError, Stopped
+from prwn_tf.model import FewShotModel
+from prwn_tf.training.checkpoints import Checkpoints
+from prwn_tf.training.monitor import Monitor
+from prwn_tf.training.signals import graceful_stop
+from prwn_tf.training.workdir import Workdir
+
+
+def train(
+    model: FewShotModel,
+    episodes_from: Callable[[int], tf.data.Dataset],
+    config: TrainConfig,
+    workdir: Workdir,
+    checkpoints: Checkpoints,
+    monitor: Monitor,
+    validate: Callable[[int], None],
+    start: int,
+) -> None:
+    """Trains from step `start`, the one of the model's weights, to `config.episodes`.
+
+    Args:
+        episodes_from: the training episodes from an index on.
+        validate: called with the step when a validation is due.
+
+    Raises:
+        Stopped: after a SIGTERM or SIGINT, with a checkpoint of the last step.
+        NonFiniteLossError: before anything of that step is saved.
+    """
+    train_step = _compiled_step(model, config)
+    losses = []  # running means since the last report
+    with graceful_stop() as stop, _progress(start, config.episodes) as progress:
+        clock = time.monotonic()
+        for step, episode in enumerate(episodes_from(start), start + 1):
+            logs = train_step(episode)
+            losses.append(logs["loss"])
+            progress.update()
+            stopping = stop.signal_number is not None
+            last = step == config.episodes
+
+            reporting = step % config.report_every == 0 or last
+            validating = step % config.validate_every == 0 or last
+            saving = step % config.checkpoint_every == 0 or last or stopping
+            if not (reporting or validating or saving):
+                continue
+            _check_finite(losses, step, workdir)
+            checkpoints.seconds.assign_add(time.monotonic() - clock)
+            if reporting:
+                rate = len(losses) / (time.monotonic() - clock)
+                monitor.training(step, logs, model.optimizer.learning_rate, rate)
+                progress.set_postfix(_postfix(logs), refresh=False)
+                losses.clear()
+                model.reset_metrics()
+            if validating:
+                validate(step)
+            if saving:
+                checkpoints.save(step)
+            if stopping:
+                raise Stopped(
+                    stop.signal_number,
+                    f"stopped by {signal.Signals(stop.signal_number).name} at step "
+                    f"{step} with a checkpoint; the same command continues from it",
+                )
+            clock = time.monotonic()
+
+
+def _compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
+    strategy = tf.distribute.get_strategy()
+
+    @tf.function(jit_compile=config.xla == "step")
+    def train_step(episode):
+        return strategy.run(model.train_step, args=(episode,))
+
+    return train_step
+
+
+def _progress(start: int, stop: int) -> tqdm.tqdm:
+    return tqdm.tqdm(
+        initial=start, total=stop, desc="training", unit=" episodes", disable=None
+    )
+
+
+def _postfix(logs: dict[str, tf.Tensor]) -> dict[str, str]:
+    shown = {name: float(logs[name]) for name in ("loss", "accuracy")}
+    return {name: f"{value:.3f}" for name, value in shown.items()}
+
+
+def _check_finite(losses: Sequence[tf.Tensor], step: int, workdir: Workdir) -> None:
+    """Raises at the first loss that is not a number.
+
+    The losses are running means, so all that follow a bad one are bad as well. They
+    are looked at in groups because each look waits for the device.
+    """
+    bad = ~np.isfinite(np.array([float(loss) for loss in losses]))
+    if not bad.any():
+        return
+    first = step - len(losses) + 1 + int(np.argmax(bad))
+    report = workdir.path / "nan_report.json"
+    files.write_json(report, {"step": first, "episode": first - 1})
+    raise NonFiniteLossError(
+        f"the loss is not finite at step {first} (training episode {first - 1}); the "
+        f"checkpoint before it is intact, {report} says where; lower --learning_rate"
+    )

@@ -1,0 +1,143 @@
+"""TensorBoard: curves, settings, a picture of an episode, a map of embeddings."""
+
+import logging
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+from tensorboard.compat.proto import event_pb2
+from tensorboard.plugins import projector
+from tensorboard.plugins.hparams import api as hparams
+
+from prwn_tf import files
+from prwn_tf.episodes.pipeline import Episode
+
+PROJECTED = 1_000  # embeddings shown in the projector
+
+
+class Monitor:
+    """Writes what happens in a run to its TensorBoard folder."""
+
+    def __init__(self, directory: pathlib.Path, start: int):
+        """Continues after step `start`, dropping what a killed run wrote beyond it."""
+        self._directory = directory
+        for path in sorted(directory.glob("events.out.tfevents.*")):
+            _drop_after(path, start)
+        self._writer = tf.summary.create_file_writer(str(directory))
+
+    def __enter__(self) -> "Monitor":
+        return self
+
+    def __exit__(self, *unused) -> None:
+        self._writer.close()
+
+    def training(
+        self, step: int, logs: Mapping[str, tf.Tensor], rate: float, speed: float
+    ) -> None:
+        """Means of the losses and statistics since the last report."""
+        values = {**logs, "learning_rate": rate, "episodes_per_second": speed}
+        self._scalars("train", step, values)
+
+    def validation(self, step: int, values: Mapping[str, float]) -> None:
+        """Accuracy on the validation episodes."""
+        self._scalars("validation", step, values)
+
+    def _scalars(self, group: str, step: int, values: Mapping[str, float]) -> None:
+        with self._writer.as_default(step=step):
+            for name, value in values.items():
+                tf.summary.scalar(f"{group}/{name}", value)
+        self._writer.flush()
+
+    def settings(self, values: Mapping[str, str | int | float | bool]) -> None:
+        """The run's settings for the HParams page."""
+        with self._writer.as_default(step=0):
+            hparams.hparams(dict(values))
+
+    def episode(self, episode: Episode, distractors: int) -> None:
+        """A picture of an episode, a row for each class: support, query, unlabelled."""
+        with self._writer.as_default(step=0):
+            tf.summary.image(
+                "episode/support_query_unlabelled",
+                episode_picture(episode, distractors),
+            )
+
+    def embeddings(
+        self, vectors: np.ndarray, labels: Sequence[str], images: np.ndarray
+    ) -> None:
+        """Test images in the space of their embeddings, for the projector page."""
+        vectors, labels, images = (x[:PROJECTED] for x in (vectors, labels, images))
+        folder = self._directory / "projector"
+        files.write_text(
+            folder / "vectors.tsv", _lines("\t".join(map(str, v)) for v in vectors)
+        )
+        files.write_text(folder / "labels.tsv", _lines(labels))
+        files.write_bytes(folder / "images.png", _sprite(images))
+        config = projector.ProjectorConfig()
+        embedding = config.embeddings.add(
+            tensor_name="test embeddings",
+            tensor_path="projector/vectors.tsv",
+            metadata_path="projector/labels.tsv",
+        )
+        embedding.sprite.image_path = "projector/images.png"
+        embedding.sprite.single_image_dim.extend(images.shape[2:0:-1])
+        projector.visualize_embeddings(str(self._directory), config)
+
+
+def episode_picture(episode: Episode, distractors: int) -> np.ndarray:
+    """One image of a whole episode: -> [1, height, width, C].
+
+    A row for each class, its support, queries and unlabelled images side by side; the
+    distractor classes below have unlabelled images only.
+    """
+    way, _, height, width, channels = episode.support.shape
+    labeled = np.concatenate([episode.support, episode.query], axis=1)
+    nothing = np.full([distractors, *labeled.shape[1:]], 64, np.uint8)
+    rows = np.concatenate([labeled, nothing])  # [N + distractors, K + q, H, W, C]
+    if len(episode.unlabeled):
+        unlabeled = np.reshape(
+            episode.unlabeled, [way + distractors, -1, height, width, channels]
+        )
+        rows = np.concatenate([rows, unlabeled], axis=1)
+    bordered = np.pad(
+        rows, [(0, 0), (0, 0), (1, 1), (1, 1), (0, 0)], constant_values=128
+    )
+    return _grid(bordered)[None]
+
+
+def _grid(images: np.ndarray) -> np.ndarray:
+    """[rows, columns, H, W, C] -> [rows * H, columns * W, C]."""
+    rows, columns, height, width, channels = images.shape
+    turned = images.transpose([0, 2, 1, 3, 4])
+    return turned.reshape([rows * height, columns * width, channels])
+
+
+def _sprite(images: np.ndarray) -> bytes:
+    side = int(np.ceil(np.sqrt(len(images))))
+    padding = [(0, side * side - len(images))] + [(0, 0)] * 3
+    square = np.pad(images, padding).reshape([side, side, *images.shape[1:]])
+    return tf.io.encode_png(_grid(square)).numpy()
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "".join(f"{text}\n" for text in texts)
+
+
+def _drop_after(path: pathlib.Path, step: int) -> None:
+    """Rewrites an event file without the events after `step`.
+
+    A run that was killed between two checkpoints repeats the steps between them;
+    without this TensorBoard would show them twice.
+    """
+    kept = []
+    try:
+        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+            if event_pb2.Event.FromString(record).step <= step:
+                kept.append(record)
+    except tf.errors.DataLossError:
+        logging.info("%s ends in the middle of an event, which is dropped", path)
+    beside = path.with_name(f".{path.name}.tmp")
+    with tf.io.TFRecordWriter(str(beside)) as writer:
+        for record in kept:
+            writer.write(record)
+    beside.replace(path)

@@ -1,0 +1,31 @@
+"""A run that is asked to stop finishes its step first."""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+
+class StopRequest:
+    """The signal that asked, once one did."""
+
+    signal_number: int | None = None
+
+
+@contextlib.contextmanager
+def graceful_stop() -> Iterator[StopRequest]:
+    """Notes the first SIGTERM or SIGINT; a second one ends the program at once."""
+    request = StopRequest()
+    before = {}
+
+    def note(number: int, unused_frame) -> None:
+        request.signal_number = number
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before[number] = signal.signal(number, note)
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,128 @@
+"""A run is its workdir: its config, and the promise that nobody else writes there."""
+
+import fcntl
+import importlib.metadata
+import pathlib
+import platform
+import shutil
+import sys
+
+from prwn_tf import __version__, files
+from prwn_tf import config as config_lib
+from prwn_tf.config import TrainConfig
+from prwn_tf.errors import UserError
+
+LOCK = ".lock"
+OWN = {
+    LOCK,
+    "config.json",
+    "flags.txt",
+    "versions.json",
+    "label_split.json",
+    "checkpoints",
+    "tensorboard",
+    "nan_report.json",
+    "result.json",
+    "episodes.csv",
+    "without_walk",
+}
+PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-datasets", "absl-py")
+
+
+class Workdir:
+    """The folder of one run, created if need be."""
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self._lock = None
+
+    @property
+    def checkpoints(self) -> pathlib.Path:
+        return self.path / "checkpoints"
+
+    @property
+    def tensorboard(self) -> pathlib.Path:
+        return self.path / "tensorboard"
+
+    @property
+    def has_config(self) -> bool:
+        return (self.path / "config.json").exists()
+
+    def load_config(self) -> TrainConfig:
+        """The config of the run in this folder."""
+        path = self.path / "config.json"
+        if not path.exists():
+            raise UserError(
+                f"{self.path} is not a run: it has no config.json; train one with "
+                "python -m prwn_tf.train --workdir=..."
+            )
+        return config_lib.from_dict(TrainConfig, files.read_json(path), str(path))
+
+    def claim(self, config: TrainConfig, *, restart: bool = False) -> None:
+        """Makes the folder ready for a run, or says why it cannot be."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = (self.path / LOCK).open("w")
+        except OSError as error:
+            raise UserError(
+                f"cannot write to workdir {self.path}: {error.strerror}; choose "
+                "another with --workdir"
+            ) from error
+        try:
+            # Freed by the system with the process, so it is never stale.
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UserError(
+                f"another process is training in {self.path}; wait for it or choose "
+                "another --workdir"
+            ) from error
+        if restart:
+            self._clear()
+        if self.has_config:
+            self._compare(config)
+        else:
+            self._check_ours()
+
+    def _clear(self) -> None:
+        for path in self.path.iterdir():
+            if path.name not in OWN:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != LOCK:
+                path.unlink()
+
+    def _check_ours(self) -> None:
+        foreign = sorted(p.name for p in self.path.iterdir() if p.name not in OWN)
+        if foreign:
+            raise UserError(
+                f"workdir {self.path} holds other files ({', '.join(foreign[:3])}) and "
+                "no run; choose an empty or a new folder with --workdir"
+            )
+
+    def _compare(self, config: TrainConfig) -> None:
+        differing = config_lib.differences(self.load_config(), config)
+        if differing:
+            fields = "; ".join(
+                f"{name} was {was}, now {now}" for name, (was, now) in differing.items()
+            )
+            raise UserError(
+                f"workdir {self.path} holds a run with another config ({fields}); give "
+                "the same flags, another --workdir, or --restart to delete it"
+            )
+
+    def describe(self, config: TrainConfig, flags_text: str) -> None:
+        """Writes what the run is; the config last, a sign that the rest is there."""
+        files.write_text(self.path / "flags.txt", flags_text)
+        files.write_json(self.path / "versions.json", versions())
+        files.write_json(self.path / "config.json", config_lib.to_dict(config))
+
+
+def versions() -> dict[str, str]:
+    """What computed the run."""
+    return {
+        "prwn_tf": __version__,
+        "python": sys.version.split()[0],
+        "machine": platform.machine(),
+        **{name: importlib.metadata.version(name) for name in PACKAGES},
+    }

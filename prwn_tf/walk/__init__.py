@@ -1,0 +1,1 @@
+"""The paper's random walk as pure functions of tensors."""

@@ -1,0 +1,31 @@
+"""Installs prwn_tf: pure Python, lower bounds only (BUILD.md names what was tested)."""
+
+import pathlib
+import re
+
+import setuptools
+
+HERE = pathlib.Path(__file__).parent
+VERSION = re.search(
+    r'^__version__ = "(.+)"$', (HERE / "prwn_tf/__init__.py").read_text(), re.MULTILINE
+)
+
+setuptools.setup(
+    name="prwn_tf",
+    version=VERSION.group(1),
+    description="Semi-supervised few-shot image classification in TensorFlow",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    packages=setuptools.find_packages(include=["prwn_tf", "prwn_tf.*"]),
+    python_requires=">=3.11",
+    install_requires=[
+        "absl-py>=2.1",
+        "keras>=3.15",
+        "numpy>=1.26",
+        "tensorboard>=2.20",
+        "tensorflow>=2.20",
+        "tensorflow-datasets>=4.9.7",
+        "tqdm>=4.66",
+    ],
+    extras_require={"test": ["pytest>=8", "ruff>=0.9"]},
+)

@@ -1,0 +1,1 @@
+"""Slow NumPy reference versions, written from the paper alone, to test against."""
