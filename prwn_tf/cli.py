@@ -142,6 +142,13 @@ def define_train_flags() -> None:
         "report_every", None, "Steps between points of the curves.", lower_bound=1
     )
     flags.DEFINE_enum(
+        "conv_block",
+        None,
+        ["auto", "plain", "fast"],
+        "Train by Keras layers, or by the same function arranged for a CPU; auto: fast "
+        "unless there is a GPU.",
+    )
+    flags.DEFINE_enum(
         "xla",
         None,
         ["auto", "off", "walk", "step"],
@@ -197,6 +204,7 @@ _PLAIN = (
     "validation_episodes",
     "checkpoint_every",
     "report_every",
+    "conv_block",
     "xla",
     "deterministic",
 )

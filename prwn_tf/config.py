@@ -151,7 +151,10 @@ class TrainConfig:
         seed: draws the first weights and the training episodes.
         eval_seed: draws validation and test episodes, the same for all runs.
         select: test the "last" checkpoint or the "best" on validation.
+        conv_block: train by Keras layers ("plain") or by the same function arranged
+            for a CPU ("fast").
         xla: compile nothing ("off"), the walk ("walk") or the whole step ("step").
+            Both may be "auto", decided by the device.
     """
 
     dataset: str
@@ -175,6 +178,7 @@ class TrainConfig:
     validation_episodes: int = _may_change(600)
     checkpoint_every: int = _may_change(1_000)
     report_every: int = _may_change(20)
+    conv_block: str = _may_change("auto")
     xla: str = _may_change("auto")
 
     def __post_init__(self):

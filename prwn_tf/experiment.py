@@ -142,7 +142,7 @@ def create(
     eval_pools = {split: pools.whole(stores[split], split) for split in ("val", "test")}
     for pool in eval_pools.values():
         pools.check(pool, config.test)
-    config = dataclasses.replace(config, xla=_resolved_xla(config.xla))
+    config = _resolved(config)
     if config.deterministic:
         keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()
@@ -164,11 +164,16 @@ def create(
     )
 
 
-def _resolved_xla(choice: str) -> str:
-    if choice != "auto":
-        return choice
+def _resolved(config: TrainConfig) -> TrainConfig:
+    """The config with what "auto" means on this machine's device."""
+    gpu = bool(tf.config.list_physical_devices("GPU"))
     # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
-    return "step" if tf.config.list_physical_devices("GPU") else "off"
+    choices = {
+        "xla": "step" if gpu and not config.deterministic else "off",
+        "conv_block": "plain" if gpu else "fast",
+    }
+    automatic = {k: v for k, v in choices.items() if getattr(config, k) == "auto"}
+    return dataclasses.replace(config, **automatic)
 
 
 def _flat(config: TrainConfig) -> dict[str, str | int | float | bool]:

@@ -30,6 +30,7 @@ def build_model(config: TrainConfig) -> "FewShotModel":
         channels=config.channels,
         weight_decay=config.optimizer.weight_decay,
         seed=config.seed,
+        fast=config.conv_block == "fast",
     )
     regularizers = [_find(name).from_config(config) for name in REGULARIZERS]
     model = FewShotModel(

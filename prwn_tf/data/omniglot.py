@@ -147,8 +147,9 @@ def _read(
             bar.update()
     if unusable:
         raise UserError(
-            f"{_count(unusable, 'drawing')} cannot be used: {_some(unusable)}; Omniglot"
-            f" has PNG images of {DRAWN_SIZE}x{DRAWN_SIZE} pixels, download it again"
+            f"{_count(unusable, 'drawing')} cannot be used: {_some(sorted(unusable))}; "
+            f"Omniglot has PNG images of {DRAWN_SIZE}x{DRAWN_SIZE} pixels, download it "
+            "again"
         )
     return images
 
@@ -190,7 +191,7 @@ def _check_complete(origin: str, images: Mapping[str, Mapping[int, Any]]) -> Non
         )
     if missing:
         raise UserError(
-            f"{origin} lacks {len(missing)} of {_count(images, 'character')}: "
+            f"{origin} lacks {len(missing):,} of {_count(images, 'character')}: "
             f"{_some(missing)}; {ACCEPTED}"
         )
     uneven = [
@@ -222,9 +223,12 @@ def _from_disk(
 ) -> tuple[str, list[dict[str, str]], Iterator[Drawing]]:
     if not source.exists():
         raise UserError(f"{source} does not exist; {ACCEPTED}")
-    parts = _parts(source)
+    try:
+        parts = _parts(source)
+        found = [_describe(part) for part in parts]
+    except OSError as error:
+        raise UserError(f"cannot read {source}: {error.strerror}") from error
     origin = " and ".join(str(part) for part in parts)
-    found = [_describe(part) for part in parts]
     return origin, found, (drawing for part in parts for drawing in _drawings(part))
 
 
@@ -295,7 +299,7 @@ def _through_tfds() -> tuple[str, list[dict[str, str]], Iterator[Drawing]]:
         import tensorflow_datasets as tfds
 
         builder = tfds.builder("omniglot")
-        if not builder.is_prepared():
+        if not builder.data_path.exists():
             _check_connection()
             builder.download_and_prepare()
         origin = f"tensorflow_datasets in {builder.data_dir}"
@@ -304,8 +308,8 @@ def _through_tfds() -> tuple[str, list[dict[str, str]], Iterator[Drawing]]:
 
 
 def _check_connection() -> None:
-    # Without a network, tensorflow_datasets tries for over three minutes, and warns
-    # forty times. It has requests, which knows about proxies.
+    # Without a network, tensorflow_datasets tries for over three minutes and prints
+    # forty warnings. It downloads by requests, so what this meets is what it would.
     import requests
 
     requests.head(HOMEPAGE, timeout=20).raise_for_status()
@@ -316,21 +320,22 @@ def tfds_drawings(builder: Any) -> Iterator[Drawing]:
     with _tfds_errors():
         import tensorflow_datasets as tfds
 
-        alphabets = builder.info.features["alphabet"]
+        alphabets = builder.info.features["alphabet"].names
+        keys = ("alphabet", "alphabet_char_id", "label", "image")
         for split in ("train", "test"):
-            examples = builder.as_dataset(
+            batches = builder.as_dataset(
                 split=split,
+                batch_size=1000,
                 decoders={"image": tfds.decode.SkipDecoding()},
                 read_config=tfds.ReadConfig(interleave_cycle_length=1),
             )
             drawers = _DrawersInOrder(split)
-            for example in examples.as_numpy_iterator():
-                alphabet = alphabets.int2str(example["alphabet"])
-                number = int(example["alphabet_char_id"]) + 1
-                drawer = drawers.next(alphabet, number, int(example["label"]) + 1)
-                character = f"{alphabet}/character{number:02d}"
-                place = f"{character}, drawing {drawer}"
-                yield Drawing(character, drawer, place, example["image"])
+            for batch in batches.as_numpy_iterator():
+                columns = (batch[key].tolist() for key in keys)
+                for alphabet, character, label, content in zip(*columns, strict=True):
+                    drawer = drawers.next(alphabets[alphabet], character, label)
+                    name = f"{alphabets[alphabet]}/character{character + 1:02d}"
+                    yield Drawing(name, drawer, f"{name}, drawing {drawer}", content)
 
 
 class _DrawersInOrder:
@@ -347,9 +352,10 @@ class _DrawersInOrder:
         self._hash = hashing.Hasher(split).hash_key
         self._waiting: dict[int, Iterator[int]] = {}
 
-    def next(self, alphabet: str, number: int, label: int) -> int:
+    def next(self, alphabet: str, character: int, label: int) -> int:
+        """The drawer of the next drawing of a character; both numbers begin at 0."""
         if label not in self._waiting:
-            stem = f"{alphabet}_{number - 1}_{label:04d}"
+            stem = f"{alphabet}_{character}_{label + 1:04d}"
             self._waiting[label] = iter(
                 sorted(
                     range(1, DRAWERS + 1),
@@ -362,7 +368,7 @@ class _DrawersInOrder:
 
 @contextlib.contextmanager
 def _tfds_errors() -> Iterator[None]:
-    # Everything, because a failed download shows as errors of four libraries.
+    # Everything, because a failed download shows as errors of several libraries.
     try:
         yield
     except Exception as error:

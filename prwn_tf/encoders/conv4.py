@@ -17,14 +17,23 @@ class Conv4(keras.Model):
     """
 
     def __init__(
-        self, channels: int = 64, weight_decay: float = 5e-5, seed: int = 0, **options
+        self,
+        channels: int = 64,
+        weight_decay: float = 5e-5,
+        seed: int = 0,
+        fast: bool = False,
+        **options,
     ):
         super().__init__(**options)
         # Attributes, because checkpoints do not see the layers in a list.
         for index in range(BLOCKS):
             name = f"block_{index + 1}"
             block = ConvBlock(
-                channels, weight_decay, seed=BLOCKS * seed + index, name=name
+                channels,
+                weight_decay,
+                seed=BLOCKS * seed + index,
+                fast=fast,
+                name=name,
             )
             setattr(self, name, block)
 

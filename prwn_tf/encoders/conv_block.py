@@ -3,15 +3,29 @@
 import keras
 import tensorflow as tf
 
+from prwn_tf.encoders.fast_block import fast_block
+
 
 class ConvBlock(keras.layers.Layer):
     """3x3 convolution -> batch norm -> ReLU -> 2x2 max-pool: halves height and width.
 
     The convolution has no bias: batch norm subtracts it again.
+
+    Args:
+        weight_decay: w adds w / 2 * |kernel|^2 to the losses.
+        fast: train by `fast_block`, the same function arranged for a CPU.
     """
 
-    def __init__(self, channels: int, weight_decay: float, seed: int, **options):
+    def __init__(
+        self,
+        channels: int,
+        weight_decay: float,
+        seed: int,
+        fast: bool = False,
+        **options,
+    ):
         super().__init__(**options)
+        self.fast = fast
         self.convolution = keras.layers.Conv2D(
             channels,
             kernel_size=3,
@@ -20,7 +34,6 @@ class ConvBlock(keras.layers.Layer):
             kernel_initializer=keras.initializers.TruncatedNormal(
                 stddev=0.01, seed=seed
             ),
-            # The paper's w / 2 * |kernel|^2.
             kernel_regularizer=keras.regularizers.L2(weight_decay / 2),
             name="convolution",
         )
@@ -33,8 +46,27 @@ class ConvBlock(keras.layers.Layer):
         self.norm.build(self.convolution.compute_output_shape(input_shape))
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
+        if training and self.fast:
+            return self._train_fast(images)
         features = self.norm(self.convolution(images), training=training)
         return tf.nn.max_pool2d(tf.nn.relu(features), 2, 2, "VALID")
+
+    def _train_fast(self, images: tf.Tensor) -> tf.Tensor:
+        norm = self.norm
+        output = fast_block(
+            images,
+            tf.convert_to_tensor(self.convolution.kernel),
+            tf.convert_to_tensor(norm.gamma),
+            tf.convert_to_tensor(norm.beta),
+            pilot=tf.convert_to_tensor(norm.moving_mean),
+            epsilon=norm.epsilon,
+        )
+        for average, batch in (
+            (norm.moving_mean, output.mean),
+            (norm.moving_variance, output.variance),
+        ):
+            average.assign(average * norm.momentum + batch * (1 - norm.momentum))
+        return output.activations
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         batch, height, width, _ = input_shape

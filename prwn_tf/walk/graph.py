@@ -48,7 +48,7 @@ def log_transitions(
     """
     to_prototype = -squared_distance(unlabeled, prototypes)  # [U, N]
     to_point = -squared_distance(unlabeled, unlabeled)  # [U, U]
-    to_itself = tf.zeros_like(to_point[..., 0]) - self_loop_penalty  # [U]
+    to_itself = tf.zeros_like(unlabeled[..., 0]) - self_loop_penalty  # [U]
     return LogTransitions(
         leave=_smooth(
             tf.nn.log_softmax(tf.linalg.matrix_transpose(to_prototype)), smoothing

@@ -1,0 +1,128 @@
+"""Convolution, batch norm, ReLU, max-pool in training, arranged for a CPU.
+
+The same function as the four plain operations, with the same gradients. What it saves:
+
+- Batch norm with a positive scale, and ReLU, keep the order of values, so the pool can
+  come first and they see a quarter of the numbers. A negative scale is made positive
+  by turning the sign of that channel's kernel.
+- Channel sums are products with a row of ones, the fastest reduction there is here.
+- The gradient of the pool and the last part of batch norm's are one fused pass.
+- The gradient to the input is itself a convolution forward.
+
+With y the convolution, p its pool, x̂ the normalised p, k = scale / std, and dz the
+gradient behind the ReLU, batch norm's gradient to y is
+
+    dy = unpool(k dz) + c1 y + c0,
+    c1 = −k Σ(dz x̂) / (n std),   c0 = −k Σ(dz) / n − c1 mean,
+
+where both sums run over the pool alone, because dz is zero elsewhere.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+
+class BlockOutput(NamedTuple):
+    """The block's activations, and the batch statistics of its convolution."""
+
+    activations: tf.Tensor  # [B, H / 2, W / 2, channels]
+    mean: tf.Tensor  # [channels]
+    variance: tf.Tensor  # [channels]
+
+
+def fast_block(
+    images: tf.Tensor,
+    kernel: tf.Tensor,
+    scale: tf.Tensor,
+    offset: tf.Tensor,
+    pilot: tf.Tensor,
+    epsilon: float,
+) -> BlockOutput:
+    """max_pool(relu(batch_norm(convolution(images)))) with batch statistics.
+
+    Args:
+        images: [B, H, W, C].
+        kernel: [3, 3, C, channels], applied with stride 1 and SAME padding.
+        scale, offset: [channels], batch norm's gamma and beta.
+        pilot: [channels], a guess of the mean. Taken off first, it keeps the digits of
+            a variance much smaller than the mean.
+    """
+
+    @tf.custom_gradient
+    def block(images, kernel, scale, offset):
+        sign = tf.where(scale < 0, -tf.ones_like(scale), tf.ones_like(scale))
+        shift = tf.stop_gradient(pilot) * sign
+        turned = kernel * sign
+        # TensorFlow computes a convolution and its bias in one operation.
+        y = tf.nn.bias_add(tf.nn.conv2d(images, turned, 1, "SAME"), -shift)
+        count = tf.cast(tf.size(y) // tf.size(scale), y.dtype)
+        mean = _channel_sum(y) / count
+        variance = tf.maximum(_channel_sum(y * y) / count - mean * mean, 0)
+        deviation = tf.sqrt(variance + epsilon)
+        slope = scale * sign / deviation  # k
+        pooled = tf.nn.max_pool2d(y, 2, 2, "VALID")
+        activations = _activate(pooled, slope, offset - slope * mean)
+
+        def gradient(d_activations, *unused):
+            dz = tf.where(activations > 0, d_activations, 0)
+            d_offset = _channel_sum(dz)
+            d_scale = (_channel_sum(dz * pooled) - mean * d_offset) / deviation
+            c1 = -slope * d_scale / (count * deviation)
+            c0 = -slope * d_offset / count - c1 * mean
+            dy = _unpool_gradient(y, dz, slope, c1, c0)
+            backwards = tf.transpose(turned[::-1, ::-1], [0, 1, 3, 2])
+            d_images = tf.nn.conv2d(dy, backwards, 1, "SAME")
+            d_kernel = tf.raw_ops.Conv2DBackpropFilter(
+                input=images,
+                filter_sizes=tf.shape(kernel),
+                out_backprop=dy,
+                strides=[1, 1, 1, 1],
+                padding="SAME",
+            )
+            return d_images, d_kernel * sign, d_scale * sign, d_offset
+
+        return (activations, (mean + shift) * sign, variance), gradient
+
+    return BlockOutput(*block(images, kernel, scale, offset))
+
+
+def _channel_sum(features: tf.Tensor) -> tf.Tensor:
+    """Sum over all but the channels: [B, H, W, channels] -> [channels]."""
+    flat = tf.reshape(features, [-1, features.shape[-1]])
+    ones = tf.ones([1, tf.shape(flat)[0]], flat.dtype)
+    return tf.linalg.matmul(ones, flat)[0]
+
+
+@tf.function(jit_compile=True)
+def _activate(pooled: tf.Tensor, slope: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
+    return tf.nn.relu(pooled * slope + offset)
+
+
+@tf.function(jit_compile=True)
+def _unpool_gradient(
+    y: tf.Tensor, dz: tf.Tensor, slope: tf.Tensor, c1: tf.Tensor, c0: tf.Tensor
+) -> tf.Tensor:
+    """unpool(slope * dz) + c1 * y + c0, compiled into one pass over y.
+
+    Where values of a window are equal, as in the blank parts of a drawing, the first
+    wins, as in TensorFlow's own gradient.
+    """
+    height, width = 2 * dz.shape[1], 2 * dz.shape[2]
+    top_left, top_right = y[:, 0:height:2, 0:width:2], y[:, 0:height:2, 1:width:2]
+    low_left, low_right = y[:, 1:height:2, 0:width:2], y[:, 1:height:2, 1:width:2]
+    top = tf.maximum(top_left, top_right)
+    low = tf.maximum(low_left, low_right)
+    winner = tf.where(
+        top >= low,
+        tf.where(top_left >= top_right, 0, 1),
+        tf.where(low_left >= low_right, 2, 3),
+    )  # [B, H / 2, W / 2, channels], the place in the window
+    place = tf.reshape(tf.range(4), [1, 1, 2, 1, 2, 1])
+    spread = tf.where(
+        winner[:, :, None, :, None] == place, (slope * dz)[:, :, None, :, None], 0
+    )  # [B, H / 2, 2, W / 2, 2, channels]
+    unpooled = tf.reshape(spread, [-1, height, width, dz.shape[3]])
+    # An odd last row or column is in no window.
+    odd = [[0, 0], [0, y.shape[1] - height], [0, y.shape[2] - width], [0, 0]]
+    return tf.pad(unpooled, odd) + c1 * y + c0

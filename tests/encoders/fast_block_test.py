@@ -1,0 +1,124 @@
+"""The fast block is the plain one, to the last digits of float64."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from prwn_tf.data import archives, omniglot
+from prwn_tf.encoders.conv_block import ConvBlock
+from prwn_tf.encoders.fast_block import fast_block
+
+EPSILON = 1e-5
+
+
+def plain_block(images, kernel, scale, offset):
+    features = tf.nn.conv2d(images, kernel, 1, "SAME")
+    mean, variance = tf.nn.moments(features, [0, 1, 2])
+    features = tf.nn.batch_normalization(
+        features, mean, variance, offset, scale, EPSILON
+    )
+    activations = tf.nn.max_pool2d(tf.nn.relu(features), 2, 2, "VALID")
+    return activations, mean, variance
+
+
+def arguments(images, channels=8, seed=0):
+    generator = np.random.default_rng(seed)
+    scale = generator.normal(size=channels)
+    assert (scale < 0).any()
+    assert (scale > 0).any()
+    return tuple(
+        tf.constant(part, tf.float64)
+        for part in (
+            images,
+            generator.normal(size=(3, 3, images.shape[-1], channels)),
+            scale,
+            generator.normal(size=channels),
+        )
+    )
+
+
+def with_gradients(function, inputs):
+    """The outputs, and the gradients of a random combination of the activations."""
+
+    @tf.function
+    def run(*inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = function(*inputs)
+            weights = tf.random.stateless_normal(
+                tf.shape(outputs[0]), [0, 1], dtype=tf.float64
+            )
+            total = tf.reduce_sum(weights * outputs[0])
+        return *outputs, *tape.gradient(total, inputs)
+
+    return run(*inputs)
+
+
+def assert_same(images, pilot=0.0):
+    inputs = arguments(images)
+    plain = with_gradients(plain_block, inputs)
+    guess = tf.fill([8], tf.constant(pilot, tf.float64))
+    fast = with_gradients(lambda *args: fast_block(*args, guess, EPSILON), inputs)
+    names = ("activations", "mean", "variance", "images", "kernel", "scale", "offset")
+    for name, ours, theirs in zip(names, fast, plain, strict=True):
+        difference = np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs))
+        assert difference < 1e-9, f"{name} differs by {difference:.1e}"
+
+
+@pytest.mark.parametrize("pilot", [0.0, 3.0])
+@pytest.mark.parametrize(
+    ("height", "width"), [(28, 28), (7, 7), (3, 3), (21, 10), (2, 2)]
+)
+def test_same_as_plain(height, width, pilot):
+    images = np.random.default_rng(1).normal(size=(6, height, width, 3))
+    assert_same(images, pilot)
+
+
+def test_same_on_images_with_large_blank_parts():
+    images = np.random.default_rng(1).random((6, 28, 28, 1))
+    images[:, 5:] = 0
+    assert_same(images)
+
+
+def test_same_on_real_drawings(omniglot_archive):
+    drawings = []
+    for name, content in archives.members(omniglot_archive):
+        if name.endswith(".png"):
+            image = tf.io.decode_png(content, channels=1).numpy()[..., 0]
+            drawings.append(omniglot.shrink(image) / 255)
+        if len(drawings) == 20:
+            break
+    assert_same(np.stack(drawings)[..., None])
+
+
+def test_pilot_keeps_the_digits_of_a_small_variance():
+    images = np.random.default_rng(0).normal(1000.0, 0.01, size=(4, 8, 8, 1))
+    kernel = np.zeros((3, 3, 1, 1))
+    kernel[1, 1] = 1  # the convolution is the image itself
+    inputs = [
+        tf.constant(part, tf.float32)
+        for part in (images, kernel, np.ones(1), np.zeros(1), np.full(1, 1000.0))
+    ]
+    found = float(fast_block(*inputs, EPSILON).variance[0])
+    assert found == pytest.approx(np.var(images.astype(np.float32)), rel=0.01)
+
+
+def test_block_updates_the_same_averages_and_gradients():
+    images = np.random.default_rng(0).random((5, 14, 14, 2)).astype(np.float32)
+    found = {}
+    for fast in (False, True):
+        block = ConvBlock(4, weight_decay=0.0, seed=3, fast=fast)
+        block.build(images.shape)
+        with tf.GradientTape() as tape:
+            output = block(images, training=True)
+            total = tf.reduce_sum(output * output)
+        gradients = tape.gradient(total, [v.value for v in block.trainable_variables])
+        found[fast] = [output, *gradients, *block.variables]
+    for ours, theirs in zip(found[True], found[False], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=1e-4)
+
+
+def test_block_of_constant_images_is_finite():
+    block = ConvBlock(4, weight_decay=0.0, seed=0, fast=True)
+    found = block(tf.ones([3, 8, 8, 1]), training=True)
+    assert np.all(np.isfinite(found))

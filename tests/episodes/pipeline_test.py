@@ -1,0 +1,35 @@
+import numpy as np
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.episodes import pipeline, pools
+
+SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=2, distractors=1)
+
+
+def test_pixels_are_those_of_the_plan(make_store):
+    store = make_store([9, 8, 9, 7])["train"]
+    pool = pools.whole(store, "train")
+    dataset = pipeline.episodes(store, pool, SPEC, seed=0, start=0, stop=20)
+    assert dataset.element_spec.support.shape == (3, 2, 8, 8, 1)
+    assert dataset.element_spec.query.shape == (3, 1, 8, 8, 1)
+    assert dataset.element_spec.unlabeled.shape == (8, 8, 8, 1)
+    found = list(dataset)
+    assert len(found) == 20
+    for episode in found:
+        classes = episode.support[:, :, 0, 0, 0].numpy()  # the first pixel is the class
+        assert (classes == classes[:, :1]).all()
+        assert len(set(classes[:, 0])) == 3
+        np.testing.assert_array_equal(episode.query[:, 0, 0, 0, 0], classes[:, 0])
+        clean = episode.unlabeled[:6, 0, 0, 0].numpy().reshape(3, 2)
+        np.testing.assert_array_equal(clean, classes)
+        assert not set(episode.unlabeled[6:, 0, 0, 0].numpy()) & set(classes[:, 0])
+
+
+def test_starts_anywhere(make_store):
+    store = make_store([9, 8, 9, 7])["train"]
+    pool = pools.whole(store, "train")
+    whole = list(pipeline.episodes(store, pool, SPEC, 0, 0, 10))
+    rest = list(pipeline.episodes(store, pool, SPEC, 0, 6, 10))
+    for ours, theirs in zip(rest, whole[6:], strict=True):
+        for part, same in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(part, same)
