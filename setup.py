@@ -20,6 +20,7 @@ setuptools.setup(
     python_requires=">=3.11",
     install_requires=[
         "absl-py>=2.1",
+        "importlib_resources>=6",
         "keras>=3.15",
         "numpy>=1.26",
         "tensorboard>=2.20",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from absl import app, flags, logging
 
-from prwn_tf import methods, protocols
+from prwn_tf import flagfiles, methods, protocols
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.errors import Stopped, UserError
 
@@ -22,6 +22,7 @@ FLAGS = flags.FLAGS
 
 def run(main: Callable[[], None]) -> None:
     """Runs a program and turns its errors into one line and an exit code."""
+    flagfiles.check(sys.argv[1:])
     app.run(functools.partial(_guarded, main))
 
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from prwn_tf import config as config_lib
@@ -18,8 +19,10 @@ from prwn_tf.evaluation.evaluate import ADAPTATIONS, Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
 from prwn_tf.training import loop, optimizer
 from prwn_tf.training.checkpoints import Checkpoints
-from prwn_tf.training.monitor import Monitor
+from prwn_tf.training.monitor import Monitor, write_projector
 from prwn_tf.training.workdir import Workdir
+
+PROJECTED = 1_000  # test images on TensorBoard's projector page
 
 
 @dataclasses.dataclass
@@ -99,17 +102,30 @@ class Experiment:
 
     def test(self) -> list[Evaluation]:
         """Tests the selected checkpoint and writes the result."""
-        config = self.config
+        config, path = self.config, self.workdir.path
         step = self.checkpoints.restore(config.select)
+        embeddings = self.embed(self.stores["test"])
         adaptations = ADAPTATIONS if config.test.unlabeled else ("none",)
-        found = self.evaluate("test", config.test, adaptations, config.eval_episodes)
+        found = self.evaluators["test"](
+            embeddings, config.test, adaptations, config.eval_episodes
+        )
         seconds = float(self.checkpoints.seconds)
-        report.write_episodes(self.workdir.path / "episodes.csv", found)
+        self._project(embeddings)
+        report.write_episodes(path / "episodes.csv", found)
         files.write_json(
-            self.workdir.path / "result.json",
-            report.result(config, step, seconds, found),
+            path / "result.json", report.result(config, step, seconds, found)
         )
         return found
+
+    def _project(self, embeddings: tf.Tensor) -> None:
+        store = self.stores["test"]
+        rows = np.arange(min(PROJECTED, len(store)))
+        write_projector(
+            self.workdir.tensorboard,
+            embeddings.numpy()[rows],
+            [store.names[label] for label in store.labels()[rows]],
+            store.read(rows),
+        )
 
 
 def run(

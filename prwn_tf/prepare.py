@@ -27,6 +27,7 @@ def main() -> None:
     source = pathlib.Path(FLAGS.source).expanduser() if FLAGS.source else None
     directory = catalog.location(FLAGS.dataset, cli.data_dir())
     if not FLAGS.verify:
+        cli.load_tensorflow()  # decodes images
         catalog.prepare(FLAGS.dataset, cli.data_dir(), source)
     store.verify(directory)
     splits = ", ".join(

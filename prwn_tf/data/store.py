@@ -4,6 +4,7 @@ A prepared data set is a folder:
 
     manifest.json   what it holds, where it came from, and the hash of each file
     train.bin       the images of all training classes, class after class, uint8
+                    unless the manifest names another dtype
     val.bin
     test.bin
 
@@ -43,6 +44,7 @@ class ClassStore:
     image_shape: tuple[int, int, int]  # height, width, channels
     names: tuple[str, ...]
     counts: np.ndarray  # [classes] images of each class
+    dtype: np.dtype = np.dtype(np.uint8)  # of a pixel; float32 for points of a plane
 
     @functools.cached_property
     def offsets(self) -> np.ndarray:
@@ -53,7 +55,7 @@ class ClassStore:
     def images(self) -> np.ndarray:
         """All images, memory-mapped: [images, height, width, channels]."""
         return np.memmap(
-            self.path, np.uint8, mode="r", shape=(len(self), *self.image_shape)
+            self.path, self.dtype, mode="r", shape=(len(self), *self.image_shape)
         )
 
     def __len__(self) -> int:
@@ -73,7 +75,7 @@ class ClassStore:
         Reads by offset instead of through the map: pages touched through a map count
         as resident memory, and a random walk over a 9 GB file touches all of them.
         """
-        images = np.empty((len(rows), *self.image_shape), np.uint8)
+        images = np.empty((len(rows), *self.image_shape), self.dtype)
         size = images[:1].nbytes
         for image, row in zip(images, rows, strict=True):
             if os.preadv(self._descriptor, [image], int(row) * size) != size:
@@ -101,10 +103,12 @@ class StoreWriter:
         *,
         image_shape: tuple[int, int, int],
         about: Mapping[str, Any],
+        dtype: str = "uint8",
     ):
         self._directory = directory
         self._incomplete = directory.with_name(f".{directory.name}.incomplete")
         self._image_shape = tuple(image_shape)
+        self._dtype = np.dtype(dtype)
         self._about = dict(about)
         self._classes: dict[str, dict[str, int]] = {}
         self._hashes = {}
@@ -121,11 +125,11 @@ class StoreWriter:
         return self
 
     def add(self, split: str, name: str, images: np.ndarray) -> None:
-        """Appends one class: images [n, height, width, channels] of uint8."""
-        if images.dtype != np.uint8 or images.shape[1:] != self._image_shape:
+        """Appends one class: images [n, height, width, channels] of the dtype."""
+        if images.dtype != self._dtype or images.shape[1:] != self._image_shape:
             raise ValueError(
-                f"class {name!r}: expected uint8 images of {self._image_shape}, "
-                f"got {images.dtype} of {images.shape[1:]}"
+                f"class {name!r}: expected {self._dtype} images of "
+                f"{self._image_shape}, got {images.dtype} of {images.shape[1:]}"
             )
         if name in self._classes[split]:
             raise UserError(f"two classes of the {split} split are called {name!r}")
@@ -159,9 +163,11 @@ class StoreWriter:
             "format": FORMAT,
             **self._about,
             "image_shape": list(self._image_shape),
+            "dtype": self._dtype.name,
             "splits": {
                 split: {
-                    "bytes": sum(classes.values()) * int(np.prod(self._image_shape)),
+                    "bytes": sum(classes.values())
+                    * _image_bytes(self._image_shape, self._dtype),
                     "sha256": self._hashes[split].hexdigest(),
                     "images": sum(classes.values()),
                     "classes": classes,
@@ -181,6 +187,7 @@ def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
                 image_shape=tuple(int(size) for size in manifest["image_shape"]),
                 names=tuple(manifest["splits"][split]["classes"]),
                 counts=np.array([*manifest["splits"][split]["classes"].values()], int),
+                dtype=np.dtype(manifest.get("dtype", "uint8")),
             )
             for split in SPLITS
         }
@@ -218,10 +225,14 @@ def verify(directory: pathlib.Path) -> None:
 
 
 def _check_size(store: ClassStore) -> None:
-    expected = len(store) * int(np.prod(store.image_shape))
+    expected = len(store) * _image_bytes(store.image_shape, store.dtype)
     found = store.path.stat().st_size if store.path.exists() else "no such file"
     if found != expected:
         raise UserError(
             f"{store.path} should have {expected} bytes, found {found}; "
             "prepare the data again"
         )
+
+
+def _image_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    return int(np.prod(shape)) * dtype.itemsize

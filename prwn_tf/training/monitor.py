@@ -13,8 +13,6 @@ from tensorboard.plugins.hparams import api as hparams
 from prwn_tf import files
 from prwn_tf.episodes.pipeline import Episode
 
-PROJECTED = 1_000  # embeddings shown in the projector
-
 
 class Monitor:
     """Writes what happens in a run to its TensorBoard folder."""
@@ -62,26 +60,27 @@ class Monitor:
                 episode_picture(episode, distractors),
             )
 
-    def embeddings(
-        self, vectors: np.ndarray, labels: Sequence[str], images: np.ndarray
-    ) -> None:
-        """Test images in the space of their embeddings, for the projector page."""
-        vectors, labels, images = (x[:PROJECTED] for x in (vectors, labels, images))
-        folder = self._directory / "projector"
-        files.write_text(
-            folder / "vectors.tsv", _lines("\t".join(map(str, v)) for v in vectors)
-        )
-        files.write_text(folder / "labels.tsv", _lines(labels))
-        files.write_bytes(folder / "images.png", _sprite(images))
-        config = projector.ProjectorConfig()
-        embedding = config.embeddings.add(
-            tensor_name="test embeddings",
-            tensor_path="projector/vectors.tsv",
-            metadata_path="projector/labels.tsv",
-        )
-        embedding.sprite.image_path = "projector/images.png"
-        embedding.sprite.single_image_dim.extend(images.shape[2:0:-1])
-        projector.visualize_embeddings(str(self._directory), config)
+
+def write_projector(
+    directory: pathlib.Path,
+    vectors: np.ndarray,
+    labels: Sequence[str],
+    images: np.ndarray,
+) -> None:
+    """Images [n, H, W, C] at their embeddings [n, D], for the projector page."""
+    rows = ("\t".join(f"{value:.6g}" for value in vector) for vector in vectors)
+    files.write_text(directory / "projector" / "vectors.tsv", _lines(rows))
+    files.write_text(directory / "projector" / "labels.tsv", _lines(labels))
+    files.write_bytes(directory / "projector" / "images.png", _sprite(images))
+    config = projector.ProjectorConfig()
+    embedding = config.embeddings.add(
+        tensor_name="test embeddings",
+        tensor_path="projector/vectors.tsv",
+        metadata_path="projector/labels.tsv",
+    )
+    embedding.sprite.image_path = "projector/images.png"
+    embedding.sprite.single_image_dim.extend(images.shape[2:0:-1])
+    projector.visualize_embeddings(str(directory), config)
 
 
 def episode_picture(episode: Episode, distractors: int) -> np.ndarray:

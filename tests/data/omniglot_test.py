@@ -12,7 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from prwn_tf.data import omniglot, splits, store
+from prwn_tf.data import omniglot, omniglot_sources, splits, store
 from prwn_tf.errors import UserError
 
 ARCHIVE = pathlib.Path(__file__).parents[3] / "shared/data/omniglot/omniglot_png.tar.gz"
@@ -375,7 +375,7 @@ def prepared_builder(original, tmp_path):
 
 
 def test_tfds_gives_the_same_drawings(prepared_builder, original):
-    found = list(omniglot.tfds_drawings(prepared_builder))
+    found = list(omniglot_sources.tfds_drawings(prepared_builder))
 
     drawings = {(one.character, one.drawer): one.content for one in found}
     assert len(drawings) == len(found) == 80

@@ -1,0 +1,83 @@
+import json
+
+import pytest
+
+from tests.cli import program
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory, data_dir):
+    path = tmp_path_factory.mktemp("run")
+    result = program.run("train", *program.quick(path, data_dir))
+    assert result.returncode == 0, result.stderr
+    return path
+
+
+def test_gives_the_digits_of_the_run_twice(workdir, data_dir):
+    flags = [f"--workdir={workdir}", f"--data_dir={data_dir}"]
+    flags += ["--adapt=none", "--adapt=refine", "--adapt=filter"]
+    rows = []
+    for _ in range(2):
+        result = program.run("evaluate", *flags)
+        assert result.returncode == 0, result.stderr
+        assert "(50 episodes, 5-way 1-shot, inductive)" in result.stdout
+        assert "(50 episodes, 5-way 1-shot, semi-supervised: filter)" in result.stdout
+        rows.append(json.loads((workdir / "evaluation.json").read_text()))
+    assert rows[0] == rows[1]
+    assert rows[0] == json.loads((workdir / "result.json").read_text())["test"]
+
+
+def test_other_episodes_than_trained_for(workdir, data_dir, tmp_path):
+    result = program.run(
+        "evaluate",
+        f"--workdir={workdir}",
+        f"--data_dir={data_dir}",
+        f"--output={tmp_path}",
+        "--way=10",
+        "--shot=3",
+        "--query=4",
+        "--unlabeled=2",
+        "--distractors=5",
+        "--eval_episodes=30",
+        "--adapt=filter",
+    )
+    assert result.returncode == 0, result.stderr
+    [row] = json.loads((tmp_path / "evaluation.json").read_text())
+    assert (row["way"], row["shot"], row["distractors"]) == (10, 3, 5)
+    assert "10-way 3-shot, 5 distractors, semi-supervised: filter" in result.stdout
+    assert len((tmp_path / "evaluation_episodes.csv").read_text().splitlines()) == 31
+
+
+def test_more_ways_than_classes(workdir, data_dir):
+    result = program.run(
+        "evaluate", f"--workdir={workdir}", f"--data_dir={data_dir}", "--way=161"
+    )
+    program.assert_one_line(result, 2, "161 classes", "--way")
+
+
+def test_a_folder_that_is_no_run(tmp_path, data_dir):
+    result = program.run("evaluate", f"--workdir={tmp_path}", f"--data_dir={data_dir}")
+    program.assert_one_line(result, 2, "is not a run", "no config.json")
+
+
+def test_images_of_another_size_than_the_model_takes(workdir, data_dir, tmp_path):
+    copy = tmp_path / "run"
+    copy.mkdir()
+    config = json.loads((workdir / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | {"image_shape": [32, 32, 1]}))
+    result = program.run("evaluate", f"--workdir={copy}", f"--data_dir={data_dir}")
+    program.assert_one_line(result, 2, "(32, 32, 1)", "(28, 28, 1)")
+
+
+def test_a_damaged_config(tmp_path, data_dir):
+    for text, complaint in (
+        ("{", "not valid JSON"),
+        ('{"speed": 1}', "unknown settings speed"),
+        ('{"dataset": 1}', "config.json.dataset should be of type"),
+        ("[]", "should hold settings"),
+    ):
+        (tmp_path / "config.json").write_text(text)
+        result = program.run(
+            "evaluate", f"--workdir={tmp_path}", f"--data_dir={data_dir}"
+        )
+        program.assert_one_line(result, 2, complaint)

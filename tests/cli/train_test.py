@@ -1,0 +1,196 @@
+import csv
+import json
+import os
+import pathlib
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.cli import program
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, data_dir):
+    """A short run that nobody disturbed: its workdir and what it printed."""
+    workdir = tmp_path_factory.mktemp("run") / "work dir ü"
+    result = program.run(
+        "train", *program.quick(workdir, data_dir), LANG="C", TZ="UTC+9"
+    )
+    assert result.returncode == 0, result.stderr
+    return workdir, result
+
+
+def test_prints_both_specs_and_where_the_result_is(finished):
+    workdir, result = finished
+    assert (
+        "training episodes: 3-way 1-shot, 1 queries and 2 unlabelled" in result.stdout
+    )
+    assert (
+        "test episodes:     5-way 1-shot, 14 queries and 5 unlabelled" in result.stdout
+    )
+    assert result.stdout.splitlines()[-1].endswith(str(workdir))
+    assert result.stderr == ""
+
+
+def test_workdir_holds_the_whole_run(finished):
+    workdir, _ = finished
+    names = {path.name for path in workdir.iterdir()}
+    assert names >= {
+        "config.json",
+        "flags.txt",
+        "versions.json",
+        "label_split.json",
+        "checkpoints",
+        "tensorboard",
+        "result.json",
+        "episodes.csv",
+    }
+    assert not [name for name in names if name.endswith(".tmp")]
+    assert (workdir / "checkpoints" / "ckpt-12.index").exists()
+    split = json.loads((workdir / "label_split.json").read_text())
+    assert all(len(images) == 2 for images in split["labelled"].values())
+
+
+def test_result_and_episodes_agree(finished):
+    workdir, result = finished
+    stored = json.loads((workdir / "result.json").read_text())
+    assert stored["method"] == "prwn"
+    assert stored["dataset"] == "glyphs"
+    assert stored["step"] == 12
+    assert stored["test_spec"]["way"] == 5
+    assert [row["adapt"] for row in stored["test"]] == ["none", "refine", "filter"]
+    with (workdir / "episodes.csv").open(encoding="utf-8") as file:
+        episodes = list(csv.DictReader(file))
+    assert len(episodes) == 50
+    for row in stored["test"]:
+        values = [float(episode[f"accuracy_{row['adapt']}"]) for episode in episodes]
+        assert row["accuracy"] == pytest.approx(np.mean(values), abs=1e-6)
+        interval = 1.96 * np.std(values) / np.sqrt(50)
+        assert row["interval"] == pytest.approx(interval, abs=1e-6)
+        assert (
+            f"{100 * row['accuracy']:.2f} ± {100 * row['interval']:.2f}"
+            in result.stdout
+        )
+
+
+def test_tensorboard_has_every_curve(finished):
+    workdir, _ = finished
+    curves = scalars(workdir)
+    for name in (
+        "train/loss",
+        "train/classification",
+        "train/walker",
+        "train/visit",
+        "train/weight_decay",
+        "train/accuracy",
+        "train/landing/0_steps",
+        "train/landing/3_steps",
+        "train/visit_entropy",
+        "train/learning_rate",
+        "train/episodes_per_second",
+    ):
+        assert sorted(curves[name]) == [2, 4, 6, 8, 10, 12], name
+    assert sorted(curves["validation/accuracy"]) == [6, 12]
+    assert (workdir / "tensorboard" / "projector" / "vectors.tsv").exists()
+    assert (workdir / "tensorboard" / "projector_config.pbtxt").exists()
+
+
+def test_a_finished_run_is_not_run_again(finished, data_dir):
+    workdir, before = finished
+    again = program.run("train", *program.quick(workdir, data_dir))
+    assert again.returncode == 0
+    assert "resuming" in again.stdout
+    assert before.stdout.splitlines()[-4:] == again.stdout.splitlines()[-4:]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)],
+)
+def test_an_interrupted_run_ends_with_the_same_bits(
+    finished, data_dir, tmp_path, number, code
+):
+    whole, _ = finished
+    workdir = tmp_path / "killed"
+    flags = program.quick(workdir, data_dir)
+    process = program.start("train", *flags)
+    for line in process.stdout:
+        if line.startswith("step 6:"):
+            os.kill(process.pid, number)
+            break
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == code, errors
+    if number != signal.SIGKILL:
+        assert "with a checkpoint" in errors
+        assert "Traceback" not in errors
+    assert not (workdir / "result.json").exists()
+
+    assert program.run("train", *flags).returncode == 0
+    ours, theirs = weights(workdir), weights(whole)
+    assert ours.keys() == theirs.keys()
+    for name, value in ours.items():
+        np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+    assert scalars(workdir)["train/loss"].keys() == scalars(whole)["train/loss"].keys()
+
+
+def test_an_interrupted_run_has_no_step_twice_in_its_curves(data_dir, tmp_path):
+    workdir = tmp_path / "killed"
+    flags = program.quick(workdir, data_dir, checkpoint_every=8)
+    process = program.start("train", *flags)
+    for line in process.stdout:
+        if line.startswith("step 6:"):
+            process.kill()
+            break
+    process.communicate()
+    program.run("train", *flags)
+    steps = [step for step, name, _ in events(workdir) if name == "train/loss"]
+    assert sorted(steps) == [2, 4, 6, 8, 10, 12]
+
+
+def test_compare_shows_what_the_walk_adds(data_dir, tmp_path):
+    flags = program.quick(tmp_path, data_dir, episodes=4)
+    flags.remove("--nocompare")
+    result = program.run("train", *flags)
+    assert result.returncode == 0, result.stderr
+    assert "without walk" in result.stdout
+    assert "The walk through unlabelled images adds" in result.stdout
+    stored = json.loads((tmp_path / "without_walk" / "result.json").read_text())
+    assert stored["method"] == "pn"
+
+
+def test_select_best_and_longer_run(data_dir, tmp_path):
+    flags = program.quick(tmp_path, data_dir, episodes=6, select="best")
+    assert program.run("train", *flags).returncode == 0
+    best = json.loads((tmp_path / "checkpoints" / "best.json").read_text())
+    assert json.loads((tmp_path / "result.json").read_text())["step"] == best["step"]
+    longer = program.quick(tmp_path, data_dir, episodes=8, select="best")
+    result = program.run("train", *longer)
+    assert result.returncode == 0, result.stderr
+    assert "at step 6" in result.stdout
+
+
+def weights(workdir: pathlib.Path) -> dict[str, np.ndarray]:
+    """All variables of the last checkpoint but the clock."""
+    reader = tf.train.load_checkpoint(str(workdir / "checkpoints" / "ckpt-12"))
+    names = reader.get_variable_to_shape_map()
+    assert any("moving_mean" in name for name in names)
+    skipped = ("seconds", "save_counter", "_CHECKPOINTABLE")
+    return {
+        name: reader.get_tensor(name) for name in names if not name.startswith(skipped)
+    }
+
+
+def events(workdir: pathlib.Path):
+    for path in (workdir / "tensorboard").glob("events.*"):
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                yield event.step, value.tag, value
+
+
+def scalars(workdir: pathlib.Path) -> dict[str, dict[int, float]]:
+    found = {}
+    for step, name, value in events(workdir):
+        found.setdefault(name, {})[step] = tf.make_ndarray(value.tensor)
+    return found

@@ -1,0 +1,127 @@
+"""Wrong flags and wrong data: one clear line, the promised exit code."""
+
+import json
+
+import pytest
+
+from tests.cli import program
+
+
+@pytest.mark.parametrize(
+    ("flags", "texts"),
+    [
+        (["--shot=0"], ["shot"]),
+        (["--way=1"], ["way"]),
+        (["--unlabeled=-1"], ["unlabeled"]),
+        (["--episodes=many"], ["episodes"]),
+        (["--shots=5"], ["shots", "Did you mean: shot"]),
+        (["--dataset=imagenet"], ["dataset", "glyphs|omniglot"]),
+        (["--method=magic"], ["method", "pn|prwn"]),
+        (["extra"], ["unexpected argument 'extra'"]),
+        (["--flagfile=/nowhere/x.flags"], ["/nowhere/x.flags"]),
+    ],
+)
+def test_usage_errors_exit_with_1(flags, texts):
+    result = program.run("train", *flags)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    for text in texts:
+        assert text in result.stderr + result.stdout
+
+
+def test_flagfile_with_an_unknown_flag_names_file_and_line(tmp_path):
+    path = tmp_path / "mine.flags"
+    path.write_text("# comment\n--shot=5\n--shoot=5\n")
+    result = program.run("train", f"--flagfile={path}")
+    assert result.returncode == 1
+    assert f"{path}:3" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
+    path = tmp_path / "mine.flags"
+    path.write_text(f"--shot=0\n--flagfile={path}\n")
+    result = program.run("train", f"--flagfile={path}")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "texts"),
+    [
+        ({"train_way": 500}, ["500 classes", "train split has 400", "--train_way"]),
+        ({"way": 70, "distractors": 20}, ["70 classes + 20", "val split has 80"]),
+        ({"train_query": 5}, ["labelled images", "train000", "--label_ratio"]),
+        ({"label_ratio": 0.0}, ["label_ratio must be in (0, 1], got 0"]),
+        ({"label_ratio": 1.5}, ["label_ratio must be in (0, 1], got 1.5"]),
+        ({"train_unlabeled": 19}, ["18 unlabelled images", "needs 19"]),
+        ({"train_unlabeled": 0}, ["--walk_weight=1", "--train_unlabeled is 0"]),
+        ({"walk_weight": -1}, ["walk_weight must be >= 0"]),
+        ({"walk_decay": 0}, ["walk_decay must be in (0, 1]"]),
+        ({"graph_smoothing": 1}, ["graph_smoothing must be in [0, 1)"]),
+        ({"learning_rate": 0}, ["learning_rate must be positive"]),
+        ({"halve_at": "5,x"}, ["--halve_at"]),
+        ({"halve_at": "9,5"}, ["halve_at must be increasing"]),
+        ({"deterministic": None, "xla": "step"}, ["--deterministic", "--xla=step"]),
+    ],
+)
+def test_impossible_settings_exit_with_2(tmp_path, data_dir, changes, texts):
+    result = program.run("train", *program.quick(tmp_path / "w", data_dir, **changes))
+    program.assert_one_line(result, 2, *texts)
+
+
+def test_too_many_shots_for_unlabelled_at_full_labels(tmp_path, data_dir):
+    flags = program.quick(
+        tmp_path / "w", data_dir, label_ratio=1.0, train_shot=10, train_unlabeled=10
+    )
+    result = program.run("train", *flags)
+    program.assert_one_line(result, 2, "20 images", "needs 21")
+
+
+def test_unprepared_data_says_how_to_prepare_it(tmp_path):
+    result = program.run("train", "--dataset=tiered", "--shot=5", cwd_data(tmp_path))
+    program.assert_one_line(
+        result,
+        2,
+        "tiered is not prepared",
+        "prwn_tf.prepare --dataset=tiered --source=",
+    )
+
+
+def cwd_data(tmp_path) -> str:
+    return f"--data_dir={tmp_path / 'none'}"
+
+
+def test_workdir_that_cannot_be_written(tmp_path, data_dir):
+    (tmp_path / "file").write_text("")
+    result = program.run("train", *program.quick(tmp_path / "file" / "w", data_dir))
+    program.assert_one_line(result, 2, "cannot write to workdir", "--workdir")
+
+
+def test_workdir_with_foreign_files_is_left_alone(tmp_path, data_dir):
+    (tmp_path / "thesis.tex").write_text("")
+    for flags in ([], ["--restart"]):
+        result = program.run("train", *program.quick(tmp_path, data_dir), *flags)
+        program.assert_one_line(result, 2, "thesis.tex", "no run")
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_workdir_of_another_config_names_the_fields(tmp_path, data_dir):
+    flags = program.quick(tmp_path, data_dir, episodes=2)
+    assert program.run("train", *flags).returncode == 0
+    other = program.quick(tmp_path, data_dir, episodes=2, train_way=4, seed=7)
+    result = program.run("train", *other)
+    program.assert_one_line(
+        result, 2, "train.way was 3, now 4", "seed was 0, now 7", "--restart"
+    )
+    assert program.run("train", *other, "--restart").returncode == 0
+    assert json.loads((tmp_path / "config.json").read_text())["seed"] == 7
+
+
+def test_loss_that_explodes_exits_with_3(tmp_path, data_dir):
+    flags = program.quick(tmp_path, data_dir, learning_rate=1e30)
+    result = program.run("train", *flags)
+    program.assert_one_line(result, 3, "not finite at step", "nan_report.json")
+    report = json.loads((tmp_path / "nan_report.json").read_text())
+    assert report["episode"] == report["step"] - 1
+    assert (tmp_path / "checkpoints" / "ckpt-0.index").exists()
