@@ -13,6 +13,7 @@ from absl import flags
 
 from prwn_tf import cli, files
 from prwn_tf.data import catalog
+from prwn_tf.episodes import pools
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
@@ -38,6 +39,7 @@ def main() -> None:
     config = workdir.load_config()
     config = dataclasses.replace(config, test=cli.task_spec(config.test))
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
+    pools.for_run(config, stores)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment

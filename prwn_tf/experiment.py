@@ -11,8 +11,8 @@ from prwn_tf import config as config_lib
 from prwn_tf import files, methods
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store import ClassStore
-from prwn_tf.episodes import pipeline, pools
-from prwn_tf.errors import UserError
+from prwn_tf.episodes import pipeline
+from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.evaluation import report
 from prwn_tf.evaluation.embeddings import Embedder
 from prwn_tf.evaluation.evaluate import ADAPTATIONS, Evaluation, Evaluator
@@ -32,7 +32,7 @@ class Experiment:
     config: TrainConfig
     workdir: Workdir
     stores: dict[str, ClassStore]
-    train_pools: pools.Pools
+    pools: dict[str, pools_lib.Pools]  # by split
     model: FewShotModel
     checkpoints: Checkpoints
     embed: Embedder
@@ -68,8 +68,8 @@ class Experiment:
         self.checkpoints.save(0)
         files.write_json(
             self.workdir.path / "label_split.json",
-            pools.describe(
-                self.train_pools, self.config.label_ratio, self.config.label_seed
+            pools_lib.describe(
+                self.pools["train"], self.config.label_ratio, self.config.label_seed
             ),
         )
         self.workdir.describe(self.config, flags_text)
@@ -78,7 +78,7 @@ class Experiment:
     def _episodes(self, start: int) -> tf.data.Dataset:
         return pipeline.episodes(
             self.stores["train"],
-            self.train_pools,
+            self.pools["train"],
             self.config.train,
             self.config.seed,
             start,
@@ -145,19 +145,7 @@ def create(
     config: TrainConfig, workdir: Workdir, stores: dict[str, ClassStore]
 ) -> Experiment:
     """Builds everything a run needs, after checking that its data suffices."""
-    found = stores["train"].image_shape
-    if found != config.image_shape:
-        raise UserError(
-            f"the model takes images of {config.image_shape} but {config.dataset} is "
-            f"prepared with {found}; prepare it again"
-        )
-    train_pools = pools.split_labels(
-        stores["train"], "train", config.label_ratio, config.label_seed
-    )
-    pools.check(train_pools, config.train, flag_prefix="train_")
-    eval_pools = {split: pools.whole(stores[split], split) for split in ("val", "test")}
-    for pool in eval_pools.values():
-        pools.check(pool, config.test)
+    run_pools = pools_lib.for_run(config, stores)
     config = _resolved(config)
     if config.deterministic:
         keras.utils.set_random_seed(config.seed)
@@ -169,13 +157,13 @@ def create(
         config=config,
         workdir=workdir,
         stores=stores,
-        train_pools=train_pools,
+        pools=run_pools,
         model=model,
         checkpoints=Checkpoints(workdir.checkpoints, model),
         embed=Embedder(model),
         evaluators={
-            split: Evaluator(pool, model.head, config.eval_seed)
-            for split, pool in eval_pools.items()
+            split: Evaluator(run_pools[split], model.head, config.eval_seed)
+            for split in ("val", "test")
         },
     )
 

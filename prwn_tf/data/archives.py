@@ -1,17 +1,20 @@
-"""The files inside a tar or zip archive, read in memory and never extracted.
+"""The files inside a tar or zip archive, read in memory or unpacked to a folder.
 
 An archive from a mirror is a stranger's input: a member may try to leave its folder,
 link elsewhere, or unpack to more than the machine holds. All of these are refused.
 """
 
+import contextlib
 import gzip
 import pathlib
+import shutil
 import stat
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from prwn_tf import files
 from prwn_tf.errors import UserError
 
 MEMBER_LIMIT = 64 * 2**20
@@ -35,12 +38,37 @@ def members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
     Example:
         >>> for name, content in members(pathlib.Path("images_background.zip")): ...
     """
+    with _damage(path):
+        for name, size, stream in _streams(path):
+            _check_size(path, name, size)
+            yield name, stream.read()
+
+
+def unpack(path: pathlib.Path, folder: pathlib.Path) -> None:
+    """Writes every file that `members` would give into `folder`, however large."""
+    with _damage(path):
+        for name, _, stream in _streams(path):
+            target = folder / name
+            with files.storage_errors(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("xb") as file:
+                    shutil.copyfileobj(stream, file, 2**20)
+
+
+def _streams(path: pathlib.Path) -> Iterator[tuple[str, int, BinaryIO]]:
+    """The name, size and content of every file, to be read before the next."""
     beginning = _beginning(path)
     kind = _kind(beginning)
     if kind is None:
         raise UserError(_not_an_archive(path, beginning))
+    yield from (_zip_streams if kind == "zip" else _tar_streams)(path)
+
+
+@contextlib.contextmanager
+def _damage(path: pathlib.Path) -> Iterator[None]:
+    """Turns whatever a damaged archive leads to into one line."""
     try:
-        yield from (_zip_members if kind == "zip" else _tar_members)(path)
+        yield
     except UserError:
         raise
     # Everything else, because tarfile and zipfile meet damaged bytes with errors of a
@@ -83,7 +111,7 @@ def _not_an_archive(path: pathlib.Path, beginning: bytes) -> str:
     )
 
 
-def _tar_members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+def _tar_streams(path: pathlib.Path) -> Iterator[tuple[str, int, BinaryIO]]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -94,9 +122,9 @@ def _tar_members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
                     continue
                 if not member.isreg() or member.issparse():
                     raise UserError(_not_a_plain_file(path, member.name))
-                name = _safe_name(path, member.name, member.size)
+                name = _safe_name(path, member.name)
                 if not _is_hidden(name):
-                    yield name, archive.extractfile(member).read()
+                    yield name, member.size, archive.extractfile(member)
         # tarfile stops at its end mark; the checksum of gzip comes after it.
         while stream.read(2**16):
             pass
@@ -117,7 +145,7 @@ class _BoundedStream:
         return content
 
 
-def _zip_members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+def _zip_streams(path: pathlib.Path) -> Iterator[tuple[str, int, BinaryIO]]:
     with zipfile.ZipFile(path) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         names = [_checked_entry(path, entry) for entry in entries]
@@ -125,7 +153,8 @@ def _zip_members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
         _check_ratio(path, sum(entry.file_size for entry in entries))
         for name, entry in zip(names, entries, strict=True):
             if not _is_hidden(name):
-                yield name, archive.read(entry)
+                with archive.open(entry) as stream:
+                    yield name, entry.file_size, stream
 
 
 def _checked_entry(path: pathlib.Path, entry: zipfile.ZipInfo) -> str:
@@ -133,10 +162,10 @@ def _checked_entry(path: pathlib.Path, entry: zipfile.ZipInfo) -> str:
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         raise UserError(_not_a_plain_file(path, entry.filename))
-    return _safe_name(path, entry.filename, entry.file_size)
+    return _safe_name(path, entry.filename)
 
 
-def _safe_name(path: pathlib.Path, name: str, size: int) -> str:
+def _safe_name(path: pathlib.Path, name: str) -> str:
     # Windows' rules know both slashes and drive letters, so they are the stricter.
     parsed = pathlib.PureWindowsPath(name)
     if parsed.anchor or ".." in parsed.parts:
@@ -144,12 +173,15 @@ def _safe_name(path: pathlib.Path, name: str, size: int) -> str:
             f"{path}: member {name!r} points outside the archive; do not trust this "
             "file, get it from its publisher"
         )
+    return parsed.as_posix()
+
+
+def _check_size(path: pathlib.Path, name: str, size: int) -> None:
     if size > MEMBER_LIMIT:
         raise UserError(
             f"{path}: member {name!r} has {size:,} bytes, at most {MEMBER_LIMIT:,} are "
             "read; get the archive from its publisher"
         )
-    return parsed.as_posix()
 
 
 def _not_a_plain_file(path: pathlib.Path, name: str) -> str:

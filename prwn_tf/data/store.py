@@ -7,6 +7,7 @@ A prepared data set is a folder:
                     unless the manifest names another dtype
     val.bin
     test.bin
+    unlabeled.bin   images that belong to no class, if there are any
 
 It is written beside its place and renamed when it is whole, so a folder with a
 manifest is a complete data set and a folder without one is no data set.
@@ -14,21 +15,23 @@ manifest is a complete data set and a folder without one is no data set.
 
 import dataclasses
 import functools
-import hashlib
 import os
 import pathlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from prwn_tf import files
+from prwn_tf.data.partial_store import PartialStore
 from prwn_tf.errors import UserError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 SPLITS = ("train", "val", "test")
+UINT8 = np.dtype(np.uint8)
+UNLABELED = "unlabeled"  # beside the splits; its only class has the same name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +47,7 @@ class ClassStore:
     image_shape: tuple[int, int, int]  # height, width, channels
     names: tuple[str, ...]
     counts: np.ndarray  # [classes] images of each class
-    dtype: np.dtype = np.dtype(np.uint8)  # of a pixel; float32 for points of a plane
+    dtype: np.dtype = UINT8  # of a pixel; float32 for points of a plane
 
     @functools.cached_property
     def offsets(self) -> np.ndarray:
@@ -104,83 +107,130 @@ class StoreWriter:
         image_shape: tuple[int, int, int],
         about: Mapping[str, Any],
         dtype: str = "uint8",
+        resume_key: str | None = None,
     ):
+        """A killed writer's classes are taken up by the next of the same resume_key."""
+        self.about = dict(about)
         self._directory = directory
-        self._incomplete = directory.with_name(f".{directory.name}.incomplete")
         self._image_shape = tuple(image_shape)
         self._dtype = np.dtype(dtype)
-        self._about = dict(about)
-        self._classes: dict[str, dict[str, int]] = {}
-        self._hashes = {}
-        self._files = {}
+        self._resumable = resume_key is not None
+        self._partial = PartialStore(
+            directory.with_name(f".{directory.name}.incomplete"),
+            _image_bytes(self._image_shape, self._dtype),
+            resume_key,
+        )
 
     def __enter__(self) -> "StoreWriter":
+        _check_replaceable(self._directory)
         with files.storage_errors(self._directory):
-            shutil.rmtree(self._incomplete, ignore_errors=True)
-            self._incomplete.mkdir(parents=True)
-            for split in SPLITS:
-                self._classes[split] = {}
-                self._hashes[split] = hashlib.sha256()
-                self._files[split] = (self._incomplete / f"{split}.bin").open("wb")
+            self._partial.open(SPLITS)
         return self
 
     def add(self, split: str, name: str, images: np.ndarray) -> None:
         """Appends one class: images [n, height, width, channels] of the dtype."""
+        self.add_batches(split, name, [images])
+
+    def add_batches(
+        self,
+        split: str,
+        name: str,
+        batches: Iterable[np.ndarray],
+        dropped: list[str] | None = None,
+    ) -> int:
+        """Appends one class that need not fit in memory; returns its images.
+
+        Args:
+            dropped: what was left out of the class and why, complete when the last
+                batch is made.
+        """
+        if self.has(split, name):
+            raise UserError(f"two classes of the {split} split are called {name!r}")
+        with files.storage_errors(self._directory):
+            self._partial.append(
+                split,
+                name,
+                (self._checked(name, batch) for batch in batches),
+                [] if dropped is None else dropped,
+            )
+        return self._partial.classes[split][name]
+
+    def has(self, split: str, name: str) -> bool:
+        """Whether the class is written, by this writer or a killed one before it."""
+        return name in self._partial.classes.get(split, {})
+
+    @property
+    def dropped(self) -> list[str]:
+        """What was left out of all classes so far."""
+        return self._partial.dropped
+
+    def _checked(self, name: str, images: np.ndarray) -> np.ndarray:
         if images.dtype != self._dtype or images.shape[1:] != self._image_shape:
             raise ValueError(
                 f"class {name!r}: expected {self._dtype} images of "
                 f"{self._image_shape}, got {images.dtype} of {images.shape[1:]}"
             )
-        if name in self._classes[split]:
-            raise UserError(f"two classes of the {split} split are called {name!r}")
-        content = np.ascontiguousarray(images).data
-        with files.storage_errors(self._directory):
-            self._files[split].write(content)
-        self._hashes[split].update(content)
-        self._classes[split][name] = len(images)
+        return images
 
     def __exit__(self, kind, *unused) -> None:
+        if self._resumable and kind in (KeyboardInterrupt, SystemExit):
+            self._partial.leave()
+            return
         try:
-            with files.storage_errors(self._directory):
-                for file in self._files.values():
-                    file.close()
-                if kind is None:
+            if kind is None:
+                with files.storage_errors(self._directory):
                     self._publish()
         finally:
-            shutil.rmtree(self._incomplete, ignore_errors=True)
+            self._partial.remove()
 
     def _publish(self) -> None:
-        files.write_json(self._incomplete / MANIFEST, self._manifest())
+        self._partial.close()
+        files.write_json(self._partial.folder / MANIFEST, self._manifest())
         old = self._directory.with_name(f".{self._directory.name}.old")
         shutil.rmtree(old, ignore_errors=True)
         if self._directory.exists():
             self._directory.rename(old)
-        self._incomplete.rename(self._directory)
+        self._partial.folder.rename(self._directory)
         shutil.rmtree(old, ignore_errors=True)
 
     def _manifest(self) -> dict[str, Any]:
+        size = _image_bytes(self._image_shape, self._dtype)
         return {
             "format": FORMAT,
-            **self._about,
+            **self.about,
             "image_shape": list(self._image_shape),
             "dtype": self._dtype.name,
             "splits": {
                 split: {
-                    "bytes": sum(classes.values())
-                    * _image_bytes(self._image_shape, self._dtype),
-                    "sha256": self._hashes[split].hexdigest(),
+                    "bytes": sum(classes.values()) * size,
+                    "sha256": self._partial.digest(split),
                     "images": sum(classes.values()),
                     "classes": classes,
                 }
-                for split, classes in self._classes.items()
+                for split, classes in self._partial.classes.items()
             },
         }
 
 
+def _check_replaceable(directory: pathlib.Path) -> None:
+    """Raises if publishing would delete files that are no data set of ours."""
+    if (directory / MANIFEST).exists() or not directory.exists():
+        return
+    if not directory.is_dir() or any(directory.iterdir()):
+        raise UserError(
+            f"{directory} holds files that are no prepared data set, and would be "
+            "replaced by one; choose another --data_dir"
+        )
+
+
 def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
-    """The splits of a prepared data set, after a check of its manifest and sizes."""
+    """The splits of a prepared data set, after a check of its manifest and sizes.
+
+    Images of no class are one more store, `UNLABELED`, if the data set has any.
+    """
     manifest = read_manifest(directory)
     try:
+        extra = [UNLABELED] if UNLABELED in manifest["splits"] else []
         stores = {
             split: ClassStore(
                 path=directory / f"{split}.bin",
@@ -189,7 +239,7 @@ def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
                 counts=np.array([*manifest["splits"][split]["classes"].values()], int),
                 dtype=np.dtype(manifest.get("dtype", "uint8")),
             )
-            for split in SPLITS
+            for split in [*SPLITS, *extra]
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(

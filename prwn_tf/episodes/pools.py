@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store import ClassStore
 from prwn_tf.errors import UserError
 
@@ -73,6 +73,27 @@ def whole(store: ClassStore, split: str) -> Pools:
         labeled=store.counts,
         unlabeled=np.zeros_like(store.counts),
     )
+
+
+def for_run(config: TrainConfig, stores: dict[str, ClassStore]) -> dict[str, Pools]:
+    """The pools of each split, after a check that all their episodes can be drawn.
+
+    Needs no TensorFlow, so a program can check its data before it loads that.
+    """
+    found = stores["train"].image_shape
+    if found != config.image_shape:
+        raise UserError(
+            f"the model takes images of {config.image_shape} but {config.dataset} is "
+            f"prepared with {found}; prepare it again"
+        )
+    pools = {split: whole(stores[split], split) for split in ("val", "test")}
+    for pool in pools.values():
+        check(pool, config.test)
+    pools["train"] = split_labels(
+        stores["train"], "train", config.label_ratio, config.label_seed
+    )
+    check(pools["train"], config.train, flag_prefix="train_")
+    return pools
 
 
 def check(pools: Pools, spec: EpisodeSpec, flag_prefix: str = "") -> None:

@@ -3,6 +3,7 @@
 import logging
 import pathlib
 import re
+import shutil
 
 import keras
 import tensorflow as tf
@@ -18,6 +19,7 @@ class Checkpoints:
 
     def __init__(self, directory: pathlib.Path, model: keras.Model):
         self._directory = directory
+        self._model = model
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self._state = tf.train.Checkpoint(
             model=model, optimizer=model.optimizer, seconds=self.seconds
@@ -49,12 +51,10 @@ class Checkpoints:
         try:
             manager.save(checkpoint_number=step)
         except (tf.errors.OpError, OSError) as error:
-            needed = sum(
-                variable.shape.num_elements() * variable.dtype.size
-                for variable in tf.nest.flatten(self._state.model.variables)
-            )
+            variables = (*self._model.variables, *self._model.optimizer.variables)
+            needed = sum(variable.numpy().nbytes for variable in variables)
             raise StorageError(
-                f"cannot save step {step} in {self._directory}: about {3 * needed:,} "
+                f"cannot save step {step} in {self._directory}: about {needed:,} "
                 f"bytes needed, {files.free_space(self._directory):,} free; the "
                 "checkpoint before it is intact"
             ) from error
@@ -62,6 +62,9 @@ class Checkpoints:
     def restore(self, select: str = "last") -> int:
         """Restores the newest readable checkpoint, or the "best": its step."""
         directory = self._directory / "best" if select == "best" else self._directory
+        for leftover in directory.glob("*_temp"):
+            logging.warning("removing %s, left by a killed save", leftover)
+            shutil.rmtree(leftover)
         steps = sorted(_steps(directory), reverse=True)
         for step in steps:
             if self._try_restore(directory / f"ckpt-{step}"):
@@ -74,7 +77,8 @@ class Checkpoints:
     def _try_restore(self, path: pathlib.Path) -> bool:
         try:
             self._state.restore(str(path)).assert_consumed()
-        except (tf.errors.OpError, AssertionError, ValueError) as error:
+        # TensorFlow answers damage by whatever error its place in the file leads to.
+        except Exception as error:
             reason = str(error).splitlines()[0]
             logging.warning(
                 "checkpoint %s is corrupt and passed over: %s", path, reason

@@ -1,0 +1,56 @@
+"""Every flagfile is a valid run, headed by its command and the published number."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+FILES = sorted((ROOT / "flags").rglob("*.flags"))
+
+
+def test_there_are_flagfiles():
+    assert {path.parent.name for path in FILES} >= {"omniglot", "mini", "tiered"}
+
+
+@pytest.mark.parametrize(
+    "path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_header(path):
+    text = path.read_text(encoding="utf-8")
+    name = path.relative_to(ROOT).as_posix()
+    assert f"python -m prwn_tf.train --flagfile={name} --workdir=" in text
+    assert re.search(r"^# Published: \d\d\.\d+", text, re.MULTILINE)
+
+
+PROGRAM = """
+import sys
+from absl import flags
+from prwn_tf import cli, train
+for path in sys.argv[1:]:
+    flags.FLAGS.unparse_flags()
+    for name in flags.FLAGS:
+        flags.FLAGS[name].unparse()
+    flags.FLAGS(["train", f"--flagfile={path}"])
+    config = cli.train_config()
+    test = config.test
+    print(path, config.dataset, config.method, test.shot, test.distractors)
+"""
+
+
+def test_all_flagfiles_give_a_config():
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, FILES)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = found.stdout.splitlines()
+    assert len(lines) == len(FILES)
+    for path, line in zip(FILES, lines, strict=True):
+        _, dataset, _, shot, distractors = line.split()
+        assert dataset == path.parent.name
+        assert ("distractors" in path.stem) == (distractors == "5")
+        assert dataset == "omniglot" or f"_{shot}shot" in path.stem

@@ -1,0 +1,98 @@
+"""The layout is the architecture: imports point backwards along the flow of data."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+PACKAGE = pathlib.Path(__file__).parents[1] / "prwn_tf"
+
+# Each room may import the rooms before it, and itself.
+FLOW = (
+    ("errors", "files"),
+    ("config",),
+    ("methods", "protocols", "flagfiles"),
+    ("data",),
+    ("episodes",),
+    ("encoders",),
+    ("walk",),
+    ("heads", "regularizers"),
+    ("model",),
+    ("training",),
+    ("evaluation",),
+    ("experiment",),
+    ("serving",),
+    ("cli",),
+)
+RANK = {room: rank for rank, rooms in enumerate(FLOW) for room in rooms}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room(path: pathlib.Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_rooms(path: pathlib.Path) -> set[str]:
+    """Rooms that a module imports when it is imported itself."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module == "prwn_tf":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module.startswith("prwn_tf."):
+            found.add(node.module.split(".")[1])
+    return found - {"__version__"}
+
+
+@pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_imports_point_backwards(path):
+    rank = RANK.get(room(path), len(FLOW))  # a main may import everything
+    for other in imported_rooms(path):
+        assert other in RANK, f"nothing imports the program {other}"
+        assert RANK[other] <= rank, f"{room(path)} imports {other}, which comes later"
+
+
+def test_the_walk_imports_tensorflow_alone():
+    for path in (PACKAGE / "walk").glob("*.py"):
+        assert imported_rooms(path) <= {"walk"}
+
+
+def test_only_the_command_line_reads_flags():
+    readers = {path.name for path in MODULES if "absl import" in path.read_text()}
+    mains = {
+        path.name for path in PACKAGE.glob("*.py") if "cli.run(" in path.read_text()
+    }
+    assert readers - {"cli.py", "flagfiles.py"} <= mains
+
+
+@pytest.mark.parametrize("program", ["train", "evaluate", "prepare"])
+def test_help_is_answered_without_tensorflow(program):
+    code = f"import sys, prwn_tf.{program}; sys.exit('tensorflow' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_allocator_is_set_before_tensorflow_loads():
+    check = "import os, prwn_tf; print(os.environ['TF_CPU_ALLOCATOR_USE_BFC'])"
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", check],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": ""},
+    )
+    assert found.stdout == "true\n"
+
+
+def test_a_late_import_warns_once():
+    check = "import sys; sys.modules['tensorflow'] = sys; import prwn_tf"
+    found = subprocess.run(
+        [sys.executable, "-c", check],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": ""},
+    )
+    assert found.stderr.count("import prwn_tf first") == 1

@@ -1,0 +1,71 @@
+"""The published settings, one assertion for each number in the sources."""
+
+import pytest
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.protocols import DATASETS, Task, protocol
+
+
+def test_omniglot_prwn():
+    config = protocol(Task("omniglot", "prwn"))
+    assert config.train == EpisodeSpec(way=20, shot=1, query=1, unlabeled=10)
+    assert config.test == EpisodeSpec(way=5, shot=1, query=14, unlabeled=5)
+    assert (config.walk.weight, config.walk.steps, config.walk.decay) == (1.5, 3, 1.0)
+    assert config.walk.smoothing == 0.1
+    assert config.label_ratio == 0.1
+    assert config.episodes == 20_000
+    assert config.eval_episodes == 3_000
+    assert config.optimizer.learning_rate == 1e-3
+    assert config.optimizer.halve_at == tuple(range(2_000, 20_000, 2_000))
+    assert config.optimizer.beta_2 == 0.99
+    assert config.optimizer.weight_decay == 5e-5
+    assert config.select == "last"
+
+
+def test_omniglot_prwn_with_distractors():
+    config = protocol(Task("omniglot", "prwn", distractors=5))
+    assert config.train == EpisodeSpec(5, 1, 1, unlabeled=10, distractors=5)
+    assert config.test == EpisodeSpec(5, 1, 14, unlabeled=5, distractors=5)
+    assert (config.walk.weight, config.walk.decay) == (2.0, 0.7)
+
+
+def test_omniglot_asks_all_drawings_that_are_left():
+    assert protocol(Task("omniglot", "prwn", shot=5)).test.query == 10
+    assert protocol(Task("omniglot", "pn", unlabeled=0)).test.query == 19
+
+
+@pytest.mark.parametrize("shot", [1, 5])
+def test_mini_prwn(shot):
+    config = protocol(Task("mini", "prwn", shot=shot))
+    assert config.train == EpisodeSpec(way=5, shot=5, query=5, unlabeled=10)
+    assert config.test == EpisodeSpec(way=5, shot=shot, query=20, unlabeled=20)
+    assert (config.walk.weight, config.walk.decay) == (0.5, 0.7)
+    assert config.label_ratio == 0.4
+    assert config.episodes == 100_000
+    assert config.optimizer.learning_rate == 2.5e-4
+    assert config.optimizer.halve_at == tuple(range(12_500, 100_000, 12_500))
+    assert config.image_shape == (84, 84, 3)
+
+
+def test_tiered_prwn():
+    config = protocol(Task("tiered", "prwn", shot=5))
+    assert config.label_ratio == 0.1
+    assert config.episodes == 200_000
+    assert config.optimizer.learning_rate == 2.5e-4
+    assert config.optimizer.halve_at[:2] == (50_000, 75_000)
+
+
+@pytest.mark.parametrize("shot", [1, 5])
+def test_pn_trains_as_it_is_tested_and_without_unlabelled_images(shot):
+    config = protocol(Task("mini", "pn", shot=shot, distractors=5))
+    assert config.train == EpisodeSpec(way=5, shot=shot, query=5)
+    assert config.test.distractors == 5
+    assert config.walk.weight == 0
+    assert config.optimizer.learning_rate == 1e-3
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("method", ["pn", "prwn"])
+def test_what_is_asked_is_what_is_tested(dataset, method):
+    task = Task(dataset, method, way=7, shot=2, query=3, unlabeled=4, distractors=1)
+    assert protocol(task).test == EpisodeSpec(7, 2, 3, 4, 1)

@@ -1,0 +1,129 @@
+import json
+import resource
+
+import keras
+import numpy as np
+import pytest
+
+from prwn_tf.encoders.conv4 import Conv4
+from prwn_tf.errors import StorageError, UserError
+from prwn_tf.heads.prototypes import PrototypeHead
+from prwn_tf.model import FewShotModel
+from prwn_tf.training.checkpoints import Checkpoints
+
+
+def build(seed=0) -> FewShotModel:
+    model = FewShotModel(Conv4(channels=4, seed=seed), PrototypeHead())
+    model.build((None, 16, 16, 1))
+    model.compile(optimizer=keras.optimizers.Adam())
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def mark(model, value):
+    """Writes a value into every variable."""
+    for variable in model.variables:
+        variable.assign(np.full(variable.shape, value))
+
+
+def marked(model, value) -> bool:
+    return all(np.all(variable.numpy() == value) for variable in model.variables)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Checkpoints of steps 1 to 4, of which the last three are kept."""
+    model = build()
+    checkpoints = Checkpoints(tmp_path / "checkpoints", model)
+    for step in range(1, 5):
+        mark(model, step)
+        checkpoints.save(step)
+    return tmp_path / "checkpoints"
+
+
+def test_the_newest_is_restored_and_the_oldest_dropped(saved):
+    names = sorted(path.name for path in saved.glob("*.index"))
+    assert names == ["ckpt-2.index", "ckpt-3.index", "ckpt-4.index"]
+    model = build(seed=1)
+    assert Checkpoints(saved, model).restore() == 4
+    assert marked(model, 4)
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "delete"])
+def test_a_damaged_checkpoint_is_passed_over(saved, damage, caplog):
+    data = saved / "ckpt-4.data-00000-of-00001"
+    content = bytearray(data.read_bytes())
+    content[len(content) // 2] ^= 1
+    if damage == "truncate":
+        data.write_bytes(content[: len(content) // 2])
+    elif damage == "flip":
+        data.write_bytes(content)
+    else:
+        data.unlink()
+    model = build(seed=1)
+    assert Checkpoints(saved, model).restore() == 3
+    assert marked(model, 3)
+    assert "ckpt-4" in caplog.text
+
+
+def test_the_index_of_all_checkpoints_is_not_needed(saved):
+    (saved / "checkpoint").unlink()
+    assert Checkpoints(saved, build()).restore() == 4
+
+
+def test_nothing_left_to_restore(saved):
+    for path in saved.glob("*.data*"):
+        path.unlink()
+    with pytest.raises(UserError, match=r"none of the 3 checkpoints .*--restart"):
+        Checkpoints(saved, build()).restore()
+
+
+def test_the_best_is_kept_beside(tmp_path):
+    model = build()
+    checkpoints = Checkpoints(tmp_path, model)
+    for step, accuracy in ((1, 0.5), (2, 0.9), (3, 0.7)):
+        mark(model, step)
+        checkpoints.save_best(step, accuracy)
+    assert json.loads((tmp_path / "best.json").read_text()) == {
+        "step": 2,
+        "accuracy": 0.9,
+    }
+    assert checkpoints.restore("best") == 2
+    assert marked(model, 2)
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(saved):
+    model = build()
+    checkpoints = Checkpoints(saved, model)
+    mark(model, 9)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    try:
+        with pytest.raises(StorageError, match=r"cannot save step 9 .*bytes needed"):
+            checkpoints.save(9)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert Checkpoints(saved, build()).restore() == 4
+    assert not list(saved.glob("*_temp"))
+
+
+def test_a_variable_that_checkpoints_would_miss_is_an_error(tmp_path):
+    class Listed(Conv4):
+        def __init__(self):
+            super().__init__(channels=4)
+            self.more = [keras.layers.Dense(3)]
+
+        def build(self, input_shape):
+            super().build(input_shape)
+            self.more[0].build((None, 4))
+
+    model = FewShotModel(Listed(), PrototypeHead())
+    model.build((None, 16, 16, 1))
+    model.compile(optimizer=keras.optimizers.SGD())
+    model.optimizer.build(model.trainable_variables)
+    # The optimizer holds what is trained, so only frozen variables could be missed.
+    model.encoder.more[0].trainable = False
+    model.compile(optimizer=keras.optimizers.SGD())
+    model.optimizer.build(model.trainable_variables)
+    with pytest.raises(ValueError, match=r"would not hold .*dense"):
+        Checkpoints(tmp_path, model)

@@ -1,0 +1,58 @@
+import numpy as np
+import tensorflow as tf
+
+from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.training import monitor
+
+
+def steps(directory, name="train/loss"):
+    found = []
+    for path in sorted(directory.glob("events.*")):
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            found += [event.step for value in event.summary.value if value.tag == name]
+    return found
+
+
+def write(directory, start, numbers):
+    with monitor.Monitor(directory, start) as writer:
+        for step in numbers:
+            writer.training(step, {"loss": 0.5}, rate=0.1, speed=2.0)
+
+
+def test_steps_beyond_the_checkpoint_are_dropped(tmp_path):
+    write(tmp_path, 0, [1, 2, 3, 4, 5])
+    write(tmp_path, 3, [4, 5, 6])
+    assert sorted(steps(tmp_path)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_event_file_cut_in_the_middle_is_mended(tmp_path):
+    write(tmp_path, 0, [1, 2, 3])
+    [path] = tmp_path.glob("events.*")
+    path.write_bytes(path.read_bytes()[:-5])
+    write(tmp_path, 1, [2])
+    assert sorted(steps(tmp_path)) == [1, 2]
+
+
+def test_picture_of_an_episode():
+    episode = Episode(
+        tf.fill([2, 1, 4, 4, 1], tf.constant(1, tf.uint8)),
+        tf.fill([2, 3, 4, 4, 1], tf.constant(2, tf.uint8)),
+        tf.fill([6, 4, 4, 1], tf.constant(3, tf.uint8)),
+    )
+    picture = monitor.episode_picture(episode, distractors=1)
+    assert picture.shape == (1, 3 * 6, 6 * 6, 1)  # a border of one pixel
+    assert picture[0, 2, 2, 0] == 1
+    assert picture[0, 2, 8, 0] == 2
+    assert picture[0, 2, 32, 0] == 3
+    assert picture[0, 14, 2, 0] == 64  # distractors have no support
+    assert picture[0, 14, 32, 0] == 3
+
+
+def test_projector_files(tmp_path):
+    images = np.zeros((5, 4, 6, 1), np.uint8)
+    monitor.write_projector(tmp_path, np.eye(5, 3), list("abcde"), images)
+    config = (tmp_path / "projector_config.pbtxt").read_text()
+    assert "projector/vectors.tsv" in config
+    assert len((tmp_path / "projector" / "vectors.tsv").read_text().splitlines()) == 5
+    sprite = tf.io.decode_png((tmp_path / "projector" / "images.png").read_bytes())
+    assert sprite.shape == (12, 18, 1)
