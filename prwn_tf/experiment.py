@@ -10,7 +10,7 @@ import tensorflow as tf
 from prwn_tf import config as config_lib
 from prwn_tf import files, methods
 from prwn_tf.config import EpisodeSpec, TrainConfig
-from prwn_tf.data.store import ClassStore
+from prwn_tf.data.store import ClassStore, training_store
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.evaluation import report
@@ -77,7 +77,7 @@ class Experiment:
 
     def _episodes(self, start: int) -> tf.data.Dataset:
         return pipeline.episodes(
-            self.stores["train"],
+            training_store(self.stores),
             self.pools["train"],
             self.config.train,
             self.config.seed,
@@ -97,8 +97,24 @@ class Experiment:
         self, split: str, spec: EpisodeSpec, adaptations: Sequence[str], episodes: int
     ) -> list[Evaluation]:
         """Accuracy of the model as it is on episodes of a split."""
+        return self.evaluate_all(split, [spec], adaptations, episodes)
+
+    def evaluate_all(
+        self,
+        split: str,
+        specs: Sequence[EpisodeSpec],
+        adaptations: Sequence[str],
+        episodes: int,
+    ) -> list[Evaluation]:
+        """`evaluate` on several kinds of episodes, embedding the split once."""
         embeddings = self.embed(self.stores[split])
-        return self.evaluators[split](embeddings, spec, adaptations, episodes)
+        return [
+            evaluation
+            for spec in specs
+            for evaluation in self.evaluators[split](
+                embeddings, spec, adaptations, episodes
+            )
+        ]
 
     def test(self) -> list[Evaluation]:
         """Tests the selected checkpoint and writes the result."""
@@ -146,7 +162,7 @@ def create(
 ) -> Experiment:
     """Builds everything a run needs, after checking that its data suffices."""
     run_pools = pools_lib.for_run(config, stores)
-    config = _resolved(config)
+    config = resolved(config)
     if config.deterministic:
         keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()
@@ -168,7 +184,7 @@ def create(
     )
 
 
-def _resolved(config: TrainConfig) -> TrainConfig:
+def resolved(config: TrainConfig) -> TrainConfig:
     """The config with what "auto" means on this machine's device."""
     gpu = bool(tf.config.list_physical_devices("GPU"))
     # XLA's convolutions on a CPU take twice as long as TensorFlow's own.

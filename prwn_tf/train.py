@@ -69,7 +69,7 @@ def without_walk(config: TrainConfig) -> TrainConfig:
         config,
         method="pn",
         walk=dataclasses.replace(config.walk, weight=0.0),
-        train=dataclasses.replace(config.train, unlabeled=0, distractors=0),
+        train=dataclasses.replace(config.train, unlabeled=0, distractors=0, extra=0),
     )
 
 

@@ -42,7 +42,7 @@ def train(
         Stopped: after a SIGTERM or SIGINT, with a checkpoint of the last step.
         NonFiniteLossError: before anything of that step is saved.
     """
-    train_step = _compiled_step(model, config)
+    train_step = compiled_step(model, config)
     losses = []  # running means since the last report
     with graceful_stop() as stop, _progress(start, config.episodes) as progress:
         clock = time.monotonic()
@@ -79,7 +79,8 @@ def train(
             clock = time.monotonic()
 
 
-def _compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
+def compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
+    """The model's training step as one graph, on all devices of the strategy."""
     strategy = tf.distribute.get_strategy()
 
     @tf.function(jit_compile=config.xla == "step")

@@ -1,0 +1,257 @@
+"""How fast it is: ours, plain Keras and PyTorch, turn by turn in one run.
+
+    python tools/benchmark.py --output=benchmark.json
+
+Each competitor lives in a process of its own, with its own allocator and threads, and
+does one step when it is its turn, so that the noise of the machine falls on all alike.
+PyTorch takes part if it is installed. Absolute times move with the machine; compare
+ratios. Give it an idle machine: ten minutes.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from absl import app, flags
+
+import prwn_tf  # noqa: F401  (sets the allocator before TensorFlow loads)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for its neighbours
+
+OUTPUT = flags.DEFINE_string("output", None, "File for the numbers, as JSON.")
+TURNS = flags.DEFINE_integer("turns", 15, "Steps of each competitor.", lower_bound=3)
+PARTS = flags.DEFINE_list("parts", ["steps", "parts"], "Any of: steps, parts.")
+WORKER = flags.DEFINE_string("worker", None, "For the program's own use.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """The episode of one training step."""
+
+    size: int
+    channels: int
+    way: int
+    shot: int
+    query: int
+    unlabeled: int
+
+
+WORKS = {
+    "omniglot": Work(28, 1, way=20, shot=1, query=1, unlabeled=10),
+    "mini": Work(84, 3, way=5, shot=5, query=5, unlabeled=10),
+}
+TORCH = ("torch nchw", "torch channels_last", "torch compile")
+
+
+def training_step(
+    size: int,
+    channels: int,
+    way: int,
+    shot: int,
+    query: int,
+    unlabeled: int,
+    conv_block: str = "auto",
+) -> Callable[[], float]:
+    """One PRWN training step on fixed images, as a function that waits for its end.
+
+    Example:
+        step = training_step(28, 1, way=20, shot=1, query=1, unlabeled=10)
+        timeit.timeit(step, number=10)
+    """
+    import tensorflow as tf
+
+    from prwn_tf import experiment, methods, protocols
+    from prwn_tf.config import EpisodeSpec
+    from prwn_tf.episodes.pipeline import Episode
+    from prwn_tf.training import loop, optimizer
+
+    spec = EpisodeSpec(way, shot, query, unlabeled)
+    config = protocols.protocol(protocols.Task("omniglot", "prwn"))
+    config = dataclasses.replace(
+        config, train=spec, image_shape=(size, size, channels), conv_block=conv_block
+    )
+    config = experiment.resolved(config)
+    model = methods.build_model(config)
+    model.compile(optimizer=optimizer.build_optimizer(config.optimizer))
+    model.optimizer.build(model.trainable_variables)
+
+    def images(*shape: int) -> tf.Tensor:
+        shape = [*shape, size, size, channels]
+        noise = tf.random.stateless_uniform(shape, [0, 1], 0, 256, tf.int32)
+        return tf.cast(noise, tf.uint8)
+
+    episode = Episode(images(way, shot), images(way, query), images(way * unlabeled))
+    step = loop.compiled_step(model, config)
+    return lambda: float(step(episode)["loss"])
+
+
+def main(argv: Sequence[str]) -> None:
+    if len(argv) > 1:
+        raise app.UsageError(f"unexpected argument {argv[1]!r}")
+    if WORKER.value:
+        _work(*WORKER.value.split("/", 1))
+        return
+    report = {"machine": _machine()}
+    if "steps" in PARTS.value:
+        report["steps"] = {name: _compare(name) for name in WORKS}
+    if "parts" in PARTS.value:
+        import benchmark_parts
+
+        step = training_step(**dataclasses.asdict(WORKS["omniglot"]))
+        report["parts"] = benchmark_parts.measure(step, program=__file__)
+    print_report(report)
+    if OUTPUT.value:
+        pathlib.Path(OUTPUT.value).write_text(json.dumps(report, indent=2) + "\n")
+        print(f"numbers written to {OUTPUT.value}")
+
+
+def _compare(work: str) -> dict[str, float]:
+    """Median milliseconds of a step of each competitor, and the arithmetic limit."""
+    names = ["ours", "plain keras", *(TORCH if _has_torch() else ()), "convolution"]
+    workers = {name: _Worker(work, name) for name in names}
+    times = {name: [] for name in names}
+    for turn in range(TURNS.value):
+        print(f"\r{work}: turn {turn + 1} of {TURNS.value}", end="", flush=True)
+        for name, worker in workers.items():
+            times[name].append(worker.step())
+    print()
+    for worker in workers.values():
+        worker.stop()
+    found = {name: 1e3 * statistics.median(each) for name, each in times.items()}
+    found.pop("convolution")
+    found["arithmetic limit"] = 1e3 * min(times["convolution"]) * _work_ratio(work)
+    return found
+
+
+class _Worker:
+    """A competitor in its own process; it does nothing until it is its turn."""
+
+    def __init__(self, work: str, name: str):
+        allocator = {"plain keras": "false"}.get(name, "true")
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, f"--worker={work}/{name}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            # Waiting threads of PyTorch would spin, and slow the others down.
+            env=os.environ
+            | {"TF_CPU_ALLOCATOR_USE_BFC": allocator, "OMP_WAIT_POLICY": "PASSIVE"},
+        )
+        if self._process.stdout.readline() != "ready\n":
+            raise RuntimeError(f"the benchmark of {name} did not start")
+
+    def step(self) -> float:
+        """Seconds of one step."""
+        self._process.stdin.write("step\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+    def stop(self) -> None:
+        self._process.communicate()
+
+
+def _work(work: str, name: str) -> None:
+    """The worker's side: warms up, then takes a step for every line it is sent."""
+    if work == "memory":
+        import benchmark_parts
+
+        step = training_step(**dataclasses.asdict(WORKS["mini"]))
+        print(benchmark_parts.train_from_sparse(pathlib.Path(name), step))
+        return
+    step = _competitor(WORKS[work], name)
+    for _ in range(3):
+        step()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        step()
+        print(time.perf_counter() - start, flush=True)
+
+
+def _competitor(work: Work, name: str) -> Callable[[], object]:
+    sizes = dataclasses.asdict(work)
+    if name == "ours":
+        return training_step(**sizes)
+    if name == "plain keras":
+        return training_step(**sizes, conv_block="plain")
+    if name == "convolution":
+        return _convolution(work)
+    import benchmark_torch
+
+    return benchmark_torch.training_step(**sizes, variant=name.split()[1])
+
+
+def _images(work: Work) -> int:
+    return work.way * (work.shot + work.query + work.unlabeled)
+
+
+def _layers(work: Work) -> list[tuple[int, int]]:
+    """Size and input channels of the four convolutions."""
+    sizes = [work.size // 2**block for block in range(4)]
+    return list(zip(sizes, [work.channels, 64, 64, 64], strict=True))
+
+
+def _flops(images: int, size: int, channels: int) -> float:
+    return 2.0 * images * size * size * 9 * channels * 64
+
+
+def _convolution(work: Work) -> Callable[[], object]:
+    """The forward convolution of the second block, oneDNN's best case here."""
+    import tensorflow as tf
+
+    size, channels = _layers(work)[1]
+    features = tf.random.normal([_images(work), size, size, channels])
+    kernel = tf.random.normal([3, 3, channels, 64])
+    run = tf.function(lambda x: tf.nn.conv2d(x, kernel, 1, "SAME"))
+    return lambda: run(features)
+
+
+def _work_ratio(name: str) -> float:
+    """Operations of a training step over those of `_convolution`.
+
+    Forward, gradient to the kernel, gradient to the input; the first layer's input
+    needs none.
+    """
+    work = WORKS[name]
+    layers = [_flops(_images(work), *layer) for layer in _layers(work)]
+    return (3 * sum(layers) - layers[0]) / layers[1]
+
+
+def _has_torch() -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec("torch") is not None
+
+
+def _machine() -> str:
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.split(":")[1].strip() for line in lines if "model name" in line]
+    return f"{len(models)} x {models[0]}"
+
+
+def print_report(report: dict) -> None:
+    """The tables as they stand in the README."""
+    print(f"\nmachine: {report['machine']}\n")
+    for name, times in report.get("steps", {}).items():
+        print(f"| training step, {name} episode | ms | ours is faster by |")
+        print("|---|---|---|")
+        for competitor, milliseconds in times.items():
+            ratio = milliseconds / times["ours"]
+            print(f"| {competitor} | {milliseconds:.0f} | {ratio:.2f} |")
+        print()
+    if "parts" in report:
+        print("| part | measured |")
+        print("|---|---|")
+        for name, value in report["parts"].items():
+            print(f"| {name} | {value} |")
+
+
+if __name__ == "__main__":
+    app.run(main)
