@@ -22,7 +22,7 @@ FLOW = (
     ("model",),
     ("training",),
     ("evaluation",),
-    ("experiment",),
+    ("experiment", "runs"),
     ("serving",),
     ("cli",),
 )
@@ -68,7 +68,9 @@ def test_only_the_command_line_reads_flags():
     assert readers - {"cli.py", "flagfiles.py"} <= mains
 
 
-@pytest.mark.parametrize("program", ["train", "evaluate", "prepare"])
+@pytest.mark.parametrize(
+    "program", ["train", "evaluate", "prepare", "distractors", "analyze"]
+)
 def test_help_is_answered_without_tensorflow(program):
     code = f"import sys, prwn_tf.{program}; sys.exit('tensorflow' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -50,7 +50,9 @@ def _with_pixels(store: ClassStore, plan: plan_lib.Plan, spec: EpisodeSpec) -> E
         axis=0,
     )
     # Stateless: a pure function of the rows, which tf.data may run in parallel.
-    images = tf.numpy_function(store.read, [rows], tf.uint8, stateful=False)
+    images = tf.numpy_function(
+        store.read, [rows], tf.as_dtype(store.dtype), stateful=False
+    )
     parts = tf.split(tf.ensure_shape(images, [sum(sizes), *store.image_shape]), sizes)
     return Episode(
         *(

@@ -19,7 +19,8 @@ class Plan(NamedTuple):
     """The rows of a store that make an episode.
 
     The unlabelled points of the episode's own classes come first, class by class,
-    then those of the distractor classes.
+    then those of the distractor classes, then those of no class, whose rows follow
+    the last of the store.
     """
 
     classes: tf.Tensor  # [N + distractors]
@@ -45,14 +46,24 @@ def planner(pools: Pools, spec: EpisodeSpec, seed: int) -> Callable[[int], Plan]
         else:
             drawn = labeled.draw(classes[: spec.way], known, keys[1])
             points = unlabeled.draw(classes, spec.unlabeled, keys[2])
+        points = tf.reshape(points, [spec.class_points])
+        if spec.extra:
+            points = tf.concat([points, _extra(pools, spec, keys[2])], axis=0)
         return Plan(
             classes=classes,
             support=drawn[: spec.way, : spec.shot],
             query=drawn[: spec.way, spec.shot : known],
-            unlabeled=tf.reshape(points, [spec.unlabeled_points]),
+            unlabeled=points,
         )
 
     return plan
+
+
+def _extra(pools: Pools, spec: EpisodeSpec, key: tf.Tensor) -> tf.Tensor:
+    """Rows of images of no class: [extra]."""
+    key = tf.random.experimental.stateless_fold_in(key, 1, alg="philox")
+    places = _draw(tf.fill([1], pools.extra), spec.extra, key)[0]
+    return len(pools.rows) + tf.cast(places, tf.int64)
 
 
 class _Pool:

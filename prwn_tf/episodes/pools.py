@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from prwn_tf.config import EpisodeSpec, TrainConfig
-from prwn_tf.data.store import ClassStore
+from prwn_tf.data.store import UNLABELED, ClassStore
 from prwn_tf.errors import UserError
 
 
@@ -15,8 +15,8 @@ from prwn_tf.errors import UserError
 class Pools:
     """The rows of a split, class by class: a class's labelled ones, then the others.
 
-    Without a second pool (`shared`) the unlabelled points of an episode are further
-    images of the labelled pool, as in all validation and test episodes.
+    In a `shared` pool the unlabelled points of an episode are further images of the
+    labelled pool, as in all validation and test episodes.
     """
 
     split: str
@@ -25,11 +25,8 @@ class Pools:
     starts: np.ndarray  # [classes] where each class begins in `rows`
     labeled: np.ndarray  # [classes] size of the labelled pool
     unlabeled: np.ndarray  # [classes] size of the unlabelled pool
-
-    @property
-    def shared(self) -> bool:
-        """Whether labelled and unlabelled images come from one pool."""
-        return not self.unlabeled.any()
+    shared: bool = False
+    extra: int = 0  # images of no class; their rows follow those of the classes
 
     def labeled_images(self) -> dict[str, list[int]]:
         """Class name -> which of its images are labelled, counted within the class."""
@@ -72,6 +69,7 @@ def whole(store: ClassStore, split: str) -> Pools:
         starts=store.offsets[:-1],
         labeled=store.counts,
         unlabeled=np.zeros_like(store.counts),
+        shared=True,
     )
 
 
@@ -89,9 +87,11 @@ def for_run(config: TrainConfig, stores: dict[str, ClassStore]) -> dict[str, Poo
     pools = {split: whole(stores[split], split) for split in ("val", "test")}
     for pool in pools.values():
         check(pool, config.test)
-    pools["train"] = split_labels(
+    labels = split_labels(
         stores["train"], "train", config.label_ratio, config.label_seed
     )
+    extra = len(stores[UNLABELED]) if UNLABELED in stores else 0
+    pools["train"] = dataclasses.replace(labels, extra=extra)
     check(pools["train"], config.train, flag_prefix="train_")
     return pools
 
@@ -107,6 +107,12 @@ def check(pools: Pools, spec: EpisodeSpec, flag_prefix: str = "") -> None:
             f"an episode needs {spec.way} classes + {spec.distractors} distractor "
             f"classes, but the {pools.split} split has {len(pools.names)}; lower "
             f"--{flag_prefix}way or --{flag_prefix}distractors"
+        )
+    if spec.extra > pools.extra:
+        raise UserError(
+            f"an episode needs {spec.extra} images of no class, but the {pools.split} "
+            f"split has {pools.extra}; lower --{flag_prefix}extra, or prepare the data "
+            "with --unlabeled_source"
         )
     labelled = {"shot": spec.shot, "query": spec.query}
     unlabelled = {"unlabeled": spec.unlabeled}

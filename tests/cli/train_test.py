@@ -171,6 +171,20 @@ def test_select_best_and_longer_run(data_dir, tmp_path):
     assert "at step 6" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"xla": "step", "conv_block": "plain"},
+        {"xla": "walk", "deterministic": None},
+        {"conv_block": "plain", "method": "pn"},
+    ],
+)
+def test_other_ways_to_compute(data_dir, tmp_path, changes):
+    result = program.run("train", *program.quick(tmp_path, data_dir, **changes))
+    assert result.returncode == 0, result.stderr
+    assert json.loads((tmp_path / "result.json").read_text())["step"] == 12
+
+
 def weights(workdir: pathlib.Path) -> dict[str, np.ndarray]:
     """All variables of the last checkpoint but the clock."""
     reader = tf.train.load_checkpoint(str(workdir / "checkpoints" / "ckpt-12"))

@@ -52,6 +52,7 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"train_way": 500}, ["500 classes", "train split has 400", "--train_way"]),
         ({"way": 70, "distractors": 20}, ["70 classes + 20", "val split has 80"]),
         ({"train_query": 5}, ["labelled images", "train000", "--label_ratio"]),
+        ({"label_ratio": 1.0}, ["has 0 unlabelled images", "--label_ratio"]),
         ({"label_ratio": 0.0}, ["label_ratio must be in (0, 1], got 0"]),
         ({"label_ratio": 1.5}, ["label_ratio must be in (0, 1], got 1.5"]),
         ({"train_unlabeled": 19}, ["18 unlabelled images", "needs 19"]),
@@ -70,26 +71,15 @@ def test_impossible_settings_exit_with_2(tmp_path, data_dir, changes, texts):
     program.assert_one_line(result, 2, *texts)
 
 
-def test_too_many_shots_for_unlabelled_at_full_labels(tmp_path, data_dir):
-    flags = program.quick(
-        tmp_path / "w", data_dir, label_ratio=1.0, train_shot=10, train_unlabeled=10
-    )
-    result = program.run("train", *flags)
-    program.assert_one_line(result, 2, "20 images", "needs 21")
-
-
 def test_unprepared_data_says_how_to_prepare_it(tmp_path):
-    result = program.run("train", "--dataset=tiered", "--shot=5", cwd_data(tmp_path))
+    flags = ["--dataset=tiered", "--shot=5", f"--data_dir={tmp_path}"]
+    result = program.run("train", *flags)
     program.assert_one_line(
         result,
         2,
         "tiered is not prepared",
         "prwn_tf.prepare --dataset=tiered --source=",
     )
-
-
-def cwd_data(tmp_path) -> str:
-    return f"--data_dir={tmp_path / 'none'}"
 
 
 def test_workdir_that_cannot_be_written(tmp_path, data_dir):

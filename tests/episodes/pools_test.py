@@ -15,11 +15,13 @@ def test_labelled_share_of_every_class(make_store):
     assert not found.shared
 
 
-def test_ratio_one_leaves_one_shared_pool(make_store):
+def test_ratio_one_labels_everything(make_store):
     store = make_store([20, 7])["train"]
     found = pools.split_labels(store, "train", 1.0, seed=0)
-    assert found.shared
     np.testing.assert_array_equal(found.labeled, store.counts)
+    pools.check(found, EpisodeSpec(way=2, shot=5, query=2))
+    with pytest.raises(UserError, match=r"has 0 unlabelled images .*--label_ratio"):
+        pools.check(found, EpisodeSpec(way=2, shot=1, query=1, unlabeled=1))
 
 
 def test_the_draw_follows_the_seed_class_by_class(make_store):
@@ -49,8 +51,8 @@ def test_the_draw_follows_the_seed_class_by_class(make_store):
             [9, 5, 9],
             1.0,
             {"query": 5},
-            r"class 'class1' of the train split has 5 images but an episode needs 6 "
-            r"\(shot 1 \+ query 5 \+ unlabeled 0\)",
+            r"class 'class1' of the train split has 5 labelled images but an episode "
+            r"needs 6 \(shot 1 \+ query 5\)",
         ),
         (
             [10, 10],
@@ -76,8 +78,8 @@ def test_an_episode_that_cannot_be_drawn(make_store, counts, ratio, spec, messag
         pools.check(pool, spec, flag_prefix="train_")
 
 
-def test_no_unlabelled_image_is_left_at_ratio_one(make_store):
-    store = make_store([4, 4])["train"]
-    pool = pools.split_labels(store, "train", 1.0, seed=0)
-    spec = EpisodeSpec(way=2, shot=1, query=1, unlabeled=2)
-    pools.check(pool, spec)  # further images of the same pool serve as unlabelled
+def test_unlabelled_images_of_a_shared_pool_are_further_labelled_ones(make_store):
+    pool = pools.whole(make_store([4, 4])["test"], "test")
+    pools.check(pool, EpisodeSpec(way=2, shot=1, query=1, unlabeled=2))
+    with pytest.raises(UserError, match="4 images but an episode needs 5"):
+        pools.check(pool, EpisodeSpec(way=2, shot=1, query=1, unlabeled=3))
