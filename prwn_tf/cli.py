@@ -5,17 +5,22 @@ Nothing here loads TensorFlow, so that --help and mistakes are answered at once.
 
 import dataclasses
 import functools
+import itertools
 import os
 import pathlib
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from absl import app, flags, logging
 
 from prwn_tf import flagfiles, methods, protocols
-from prwn_tf.config import EpisodeSpec, TrainConfig
+from prwn_tf.config import TERMS, EpisodeSpec, TrainConfig
+from prwn_tf.data import catalog, store
 from prwn_tf.errors import Stopped, UserError
+from prwn_tf.evaluation import figures
+from prwn_tf.evaluation.settings import Settings
 
 FLAGS = flags.FLAGS
 
@@ -76,13 +81,18 @@ def define_data_flags() -> None:
     )
 
 
-def define_task_flags() -> None:
-    """The task to be good at: validation and test episodes."""
-    flags.DEFINE_integer("way", None, "Classes to tell apart.", lower_bound=2)
-    flags.DEFINE_integer("shot", None, "Labelled images a class.", lower_bound=1)
-    flags.DEFINE_integer("query", None, "Images a class to classify.", lower_bound=1)
-    flags.DEFINE_integer("unlabeled", None, "Unlabelled images a class.", lower_bound=0)
-    flags.DEFINE_integer(
+def define_task_flags(*, several: bool = False) -> None:
+    """The task to be good at: validation and test episodes.
+
+    Args:
+        several: whether each flag takes several numbers, for `task_specs`.
+    """
+    define = define_integers if several else flags.DEFINE_integer
+    define("way", None, "Classes to tell apart.", lower_bound=2)
+    define("shot", None, "Labelled images a class.", lower_bound=1)
+    define("query", None, "Images a class to classify.", lower_bound=1)
+    define("unlabeled", None, "Unlabelled images a class.", lower_bound=0)
+    define(
         "distractors",
         None,
         "Further classes present among the unlabelled images only.",
@@ -93,10 +103,63 @@ def define_task_flags() -> None:
     )
 
 
+class _Integers(flags.ArgumentParser):
+    """Whole numbers with commas between them."""
+
+    syntactic_help = "whole numbers with commas between them"
+
+    def __init__(self, lower_bound: int):
+        self._number = flags.IntegerParser(lower_bound=lower_bound)
+
+    def parse(self, argument: str | list[int]) -> list[int]:
+        texts = argument.split(",") if isinstance(argument, str) else argument
+        return [self._number.parse(text) for text in texts]
+
+
+def define_integers(
+    name: str, default: list[int] | None, text: str, lower_bound: int
+) -> None:
+    """A flag of whole numbers with commas between them."""
+    flags.DEFINE(
+        _Integers(lower_bound),
+        name,
+        default,
+        f"{text} Several with commas between them.",
+        serializer=flags.ListSerializer(","),
+    )
+
+
+def define_analysis_flags() -> None:
+    """Which finished runs to look into, and through which episodes."""
+    flags.DEFINE_multi_string(
+        "workdir",
+        None,
+        "Folder of a finished run. Give it several times to compare runs.",
+        required=True,
+    )
+    flags.DEFINE_multi_string(
+        "label", [], "Name of each run in tables and figures; default: its method."
+    )
+    flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to look at.")
+    flags.DEFINE_string(
+        "output", None, "Folder for the results; default: analysis/ in the workdir."
+    )
+    flags.DEFINE_integer(
+        "episode", 0, "The episode whose picture is drawn.", lower_bound=0
+    )
+    flags.DEFINE_float(
+        "graph_smoothing",
+        0.1,
+        "Uniform share mixed into steps from and to prototypes, for all runs.",
+        lower_bound=0,
+        upper_bound=0.99,
+    )
+
+
 def define_train_flags() -> None:
     """What and how to train; unset flags take the published value."""
     flags.DEFINE_enum("dataset", "glyphs", protocols.DATASETS, "Data set.")
-    flags.DEFINE_enum("method", "prwn", sorted(methods.METHODS), "Method.")
+    flags.DEFINE_enum("method", "prwn", list(methods.METHODS), "Method.")
     flags.DEFINE_enum("encoder", None, sorted(methods.ENCODERS), "Encoder.")
     flags.DEFINE_integer("channels", None, "Channels of a block.", lower_bound=1)
     flags.DEFINE_integer("train_way", None, "As --way, in training.", lower_bound=2)
@@ -108,21 +171,20 @@ def define_train_flags() -> None:
     flags.DEFINE_integer(
         "train_distractors", None, "As --distractors, in training.", lower_bound=0
     )
+    flags.DEFINE_integer(
+        "train_extra",
+        None,
+        "Unlabelled images of a training episode that belong to no class, from what "
+        "prepare took as --unlabeled_source.",
+        lower_bound=0,
+    )
     flags.DEFINE_integer("episodes", None, "Training episodes.", lower_bound=1)
     flags.DEFINE_integer("seed", None, "Of weights and episodes.", lower_bound=0)
     flags.DEFINE_float("label_ratio", None, "Labelled share of a training class.")
     flags.DEFINE_integer(
         "label_seed", None, "Draws which images are labelled.", lower_bound=0
     )
-    flags.DEFINE_float("walk_weight", None, "Of the walk in the loss; 0 leaves it out.")
-    flags.DEFINE_integer("walk_steps", None, "Inner steps.", lower_bound=0)
-    flags.DEFINE_float("walk_decay", None, "Weight of t inner steps: decay ** t.")
-    flags.DEFINE_float("visit_weight", None, "Of the visit loss beside the walker's.")
-    flags.DEFINE_float(
-        "graph_smoothing",
-        None,
-        "Uniform share mixed into steps from and to prototypes.",
-    )
+    define_term_flags()
     flags.DEFINE_float("learning_rate", None, "Adam's rate at the start.")
     flags.DEFINE_list("halve_at", None, "Steps at which the rate is halved.")
     flags.DEFINE_float("beta_2", None, "Adam's second beta.")
@@ -160,21 +222,82 @@ def define_train_flags() -> None:
     )
 
 
+def define_term_flags() -> None:
+    """The loss terms that can join any method; weight 0 leaves one out."""
+    flags.DEFINE_multi_string(
+        "regularizers",
+        None,
+        f"Loss terms instead of the method's own, of {', '.join(TERMS)}; each with its "
+        "published weight. Several with commas.",
+    )
+    flags.DEFINE_float("walk_weight", None, "Of the walk in the loss; 0 leaves it out.")
+    flags.DEFINE_integer("walk_steps", None, "Inner steps.", lower_bound=0)
+    flags.DEFINE_float("walk_decay", None, "Weight of t inner steps: decay ** t.")
+    flags.DEFINE_float("visit_weight", None, "Of the visit loss beside the walker's.")
+    flags.DEFINE_float(
+        "graph_smoothing",
+        None,
+        "Uniform share mixed into steps from and to prototypes.",
+    )
+    flags.DEFINE_float("vat_weight", None, "Of virtual adversarial training.")
+    flags.DEFINE_float("vat_epsilon", None, "Length of the change of an image.")
+    flags.DEFINE_float("vat_xi", None, "Length at which the worst change is sought.")
+    flags.DEFINE_float("vat_query_weight", None, "Of the queries in it.")
+    flags.DEFINE_float("entropy_weight", None, "Of the unlabelled points' entropy.")
+    flags.DEFINE_float("association_weight", None, "Of learning by association.")
+    flags.DEFINE_float("cluster_radius", None, "First radius of cluster_kmeans.")
+    flags.DEFINE_integer("mask_power", None, "masked_kmeans counts mask ** power.")
+
+
 def train_config() -> TrainConfig:
     """The published config of the task that the flags name, with their changes."""
     task = protocols.Task(
         dataset=FLAGS.dataset,
         method=FLAGS.method,
         **{name: FLAGS[name].value for name in _SPEC},
+        prepared=_prepared(),
+        terms=_terms(),
     )
     base = protocols.protocol(task)
     halve_at = None if FLAGS.halve_at is None else _steps(FLAGS.halve_at)
-    return dataclasses.replace(
+    config = dataclasses.replace(
         base,
-        train=_changed(base.train, {name: f"train_{name}" for name in _SPEC}),
-        walk=_changed(base.walk, _WALK),
+        train=_changed(
+            base.train, {name: f"train_{name}" for name in (*_SPEC, "extra")}
+        ),
+        **{
+            part: _changed(getattr(base, part), names) for part, names in _PARTS.items()
+        },
         optimizer=_changed(base.optimizer, _OPTIMIZER, halve_at=halve_at),
         **_given({name: name for name in _PLAIN}),
+    )
+    methods.check(config)
+    return config
+
+
+def _terms() -> tuple[str, ...]:
+    """The loss terms that the flags name or give a weight, beside the method's own."""
+    named = methods.METHODS[FLAGS.method].terms
+    if FLAGS.regularizers is not None:
+        named = chosen("regularizers", TERMS)
+    weights = {name: FLAGS[f"{name}_weight"].value or 0 for name in TERMS}
+    return tuple(name for name in TERMS if name in named or weights[name] > 0)
+
+
+def _prepared() -> protocols.Prepared | None:
+    """What the data set is like, where that is not known before it is prepared."""
+    directory = catalog.location(FLAGS.dataset, data_dir())
+    if FLAGS.dataset not in protocols.ANY_SIZE or not catalog.is_prepared(directory):
+        return None
+    stores = store.open_dataset(directory)
+    held_out = [stores["val"], stores["test"]]
+    return protocols.Prepared(
+        image_shape=stores["train"].image_shape,
+        train_classes=len(stores["train"].names),
+        train_images=stores["train"].smallest,
+        held_out_classes=min(len(part.names) for part in held_out),
+        held_out_images=min(part.smallest for part in held_out),
+        extra=len(stores.get(store.UNLABELED, ())),
     )
 
 
@@ -183,13 +306,52 @@ def task_spec(base: EpisodeSpec) -> EpisodeSpec:
     return _changed(base, {name: name for name in _SPEC})
 
 
+def task_specs(base: EpisodeSpec) -> list[EpisodeSpec]:
+    """All combinations of the numbers in the task flags, unset ones as in `base`."""
+    numbers = [FLAGS[name].value or [getattr(base, name)] for name in _SPEC]
+    return [EpisodeSpec(*each) for each in itertools.product(*numbers)]
+
+
+def analysis_settings(spec: EpisodeSpec, **more: Any) -> Settings:
+    """What the flags of an analysis say, beside its episodes."""
+    figures.require()
+    return Settings(
+        spec=spec,
+        episodes=FLAGS.eval_episodes or 300,
+        smoothing=FLAGS.graph_smoothing,
+        episode=FLAGS.episode,
+        **more,
+    )
+
+
+def chosen(flag: str, known: Sequence[str]) -> list[str]:
+    """The names in a flag that takes several, each once, all of them known."""
+    names = [name for text in FLAGS[flag].value for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--{flag} takes {', '.join(known)}, got {name!r}")
+    return list(dict.fromkeys(names))
+
+
 _SPEC = ("way", "shot", "query", "unlabeled", "distractors")
-_WALK = {
-    "weight": "walk_weight",
-    "steps": "walk_steps",
-    "decay": "walk_decay",
-    "visit_weight": "visit_weight",
-    "smoothing": "graph_smoothing",
+# Field -> flag, for each part of a config.
+_PARTS = {
+    "walk": {
+        "weight": "walk_weight",
+        "steps": "walk_steps",
+        "decay": "walk_decay",
+        "visit_weight": "visit_weight",
+        "smoothing": "graph_smoothing",
+    },
+    "vat": {
+        "weight": "vat_weight",
+        "epsilon": "vat_epsilon",
+        "xi": "vat_xi",
+        "query_weight": "vat_query_weight",
+    },
+    "entropy": {"weight": "entropy_weight"},
+    "association": {"weight": "association_weight"},
+    "kmeans": {"radius": "cluster_radius", "mask_power": "mask_power"},
 }
 _OPTIMIZER = {name: name for name in ("learning_rate", "beta_2", "weight_decay")}
 _PLAIN = (

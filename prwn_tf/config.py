@@ -11,13 +11,19 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from prwn_tf.errors import UserError
+from prwn_tf.terms import (
+    AssociationConfig,
+    EntropyConfig,
+    KMeansConfig,
+    VatConfig,
+    WalkConfig,
+    require,
+)
 
 T = TypeVar("T")
 
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise UserError(message)
+# Fields of a config that are loss terms on unlabelled points, each with a weight.
+TERMS = ("walk", "vat", "entropy", "association")
 
 
 def _may_change(default: Any) -> Any:
@@ -35,6 +41,7 @@ class EpisodeSpec:
         query: images of each class to be classified.
         unlabeled: unlabelled images of each class, distractor classes included.
         distractors: further classes that are present among the unlabelled only.
+        extra: further unlabelled images from a pool that belongs to no class.
     """
 
     way: int
@@ -42,15 +49,16 @@ class EpisodeSpec:
     query: int
     unlabeled: int = 0
     distractors: int = 0
+    extra: int = 0
 
     def __post_init__(self):
-        _require(self.way >= 2, f"way must be at least 2, got {self.way}")
+        require(self.way >= 2, f"way must be at least 2, got {self.way}")
         for name in ("shot", "query"):
             value = getattr(self, name)
-            _require(value >= 1, f"{name} must be at least 1, got {value}")
-        for name in ("unlabeled", "distractors"):
+            require(value >= 1, f"{name} must be at least 1, got {value}")
+        for name in ("unlabeled", "distractors", "extra"):
             value = getattr(self, name)
-            _require(value >= 0, f"{name} must not be negative, got {value}")
+            require(value >= 0, f"{name} must not be negative, got {value}")
 
     @property
     def classes(self) -> int:
@@ -65,6 +73,11 @@ class EpisodeSpec:
     @property
     def unlabeled_points(self) -> int:
         """U: unlabelled points of the whole episode."""
+        return self.class_points + self.extra
+
+    @property
+    def class_points(self) -> int:
+        """Unlabelled points of a class, distractors included; they come first."""
         return self.unlabeled * self.classes
 
     @property
@@ -73,41 +86,11 @@ class EpisodeSpec:
         return self.unlabeled * self.way
 
     def __str__(self) -> str:
+        crowd = f", {self.distractors} distractors" if self.distractors else ""
+        extra = f", {self.extra} unlabelled of no class" if self.extra else ""
         return (
             f"{self.way}-way {self.shot}-shot, {self.query} queries and "
-            f"{self.unlabeled} unlabelled a class, {self.distractors} distractors"
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class WalkConfig:
-    """The random walk loss.
-
-    Attributes:
-        weight: of the walk in the total loss (lambda in the paper); 0 leaves it out.
-        steps: inner steps among the unlabelled points, at most (tau).
-        decay: weight of t inner steps is decay ** t (alpha).
-        visit_weight: of the visit loss beside the walker loss.
-        smoothing: share of the uniform distribution mixed into the steps from and to
-            the prototypes. The authors' code has 0.1, the paper does not mention it.
-        self_loop_penalty: subtracted from a point's similarity to itself. The authors'
-            code has 1000, too little for 84-pixel images, where distances exceed it.
-    """
-
-    weight: float = 1.0
-    steps: int = 3
-    decay: float = 0.7
-    visit_weight: float = 1.0
-    smoothing: float = 0.1
-    self_loop_penalty: float = 1e9
-
-    def __post_init__(self):
-        _require(self.weight >= 0, f"walk_weight must be >= 0, got {self.weight}")
-        _require(self.steps >= 0, f"walk_steps must be >= 0, got {self.steps}")
-        _require(0 < self.decay <= 1, f"walk_decay must be in (0, 1], got {self.decay}")
-        _require(
-            0 <= self.smoothing < 1,
-            f"graph_smoothing must be in [0, 1), got {self.smoothing}",
+            f"{self.unlabeled} unlabelled a class{crowd}{extra}"
         )
 
 
@@ -127,11 +110,11 @@ class OptimizerConfig:
     weight_decay: float = 5e-5
 
     def __post_init__(self):
-        _require(
+        require(
             self.learning_rate > 0,
             f"learning_rate must be positive, got {self.learning_rate}",
         )
-        _require(
+        require(
             list(self.halve_at) == sorted(set(self.halve_at)),
             f"halve_at must be increasing steps, got {self.halve_at}",
         )
@@ -169,6 +152,10 @@ class TrainConfig:
     seed: int = 0
     eval_seed: int = 0
     walk: WalkConfig = WalkConfig(weight=0.0)
+    vat: VatConfig = VatConfig(weight=0.0)
+    entropy: EntropyConfig = EntropyConfig(weight=0.0)
+    association: AssociationConfig = AssociationConfig(weight=0.0)
+    kmeans: KMeansConfig = KMeansConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     select: str = "last"
     deterministic: bool = False
@@ -182,7 +169,7 @@ class TrainConfig:
     xla: str = _may_change("auto")
 
     def __post_init__(self):
-        _require(
+        require(
             0 < self.label_ratio <= 1,
             f"label_ratio must be in (0, 1], got {self.label_ratio}",
         )
@@ -196,25 +183,30 @@ class TrainConfig:
             "report_every",
         ):
             value = getattr(self, name)
-            _require(value >= 1, f"{name} must be at least 1, got {value}")
-        self._check_walk()
-        _require(
+            require(value >= 1, f"{name} must be at least 1, got {value}")
+        self._check_terms()
+        require(
             not (self.deterministic and self.xla == "step"),
             "--deterministic and --xla=step exclude each other: XLA has no "
             "deterministic gradient of max-pooling; use --xla=walk or --xla=off",
         )
 
-    def _check_walk(self):
-        if self.walk.weight == 0:
-            return
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The loss terms on unlabelled points that are in use."""
+        return tuple(name for name in TERMS if getattr(self, name).weight > 0)
+
+    def _check_terms(self):
         points, steps = self.train.unlabeled_points, self.walk.steps
-        _require(
-            points > 0,
-            f"--walk_weight={self.walk.weight:g} needs unlabelled points to walk on, "
-            "but --train_unlabeled is 0; raise it, or set --walk_weight=0",
-        )
-        _require(
-            points >= 2 or steps == 0,
+        for name in self.terms:
+            require(
+                points > 0,
+                f"--{name}_weight={getattr(self, name).weight:g} needs unlabelled "
+                f"points, but --train_unlabeled is 0; raise it, or set "
+                f"--{name}_weight=0",
+            )
+        require(
+            points >= 2 or steps == 0 or "walk" not in self.terms,
             f"--walk_steps={steps} needs at least 2 unlabelled points in an episode, "
             f"found {points}; raise --train_unlabeled or set --walk_steps=0",
         )

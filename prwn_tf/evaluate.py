@@ -1,33 +1,35 @@
 """Tests a trained model on any kind of episode, with confidence intervals.
 
     python -m prwn_tf.evaluate --workdir=runs/omniglot
-    python -m prwn_tf.evaluate --workdir=runs/omniglot --way=20 --adapt=none,refine
+    python -m prwn_tf.evaluate --workdir=runs/omniglot --way=5,20 --distractors=0,5 \
+        --adapt=none,refine,filter
 
-Unset flags describe the task that the model was trained for.
+Unset flags describe the task that the model was trained for; several numbers in a flag
+give a table of all combinations.
 """
 
-import dataclasses
 import pathlib
 
 from absl import flags
 
 from prwn_tf import cli, files
+from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
+from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-ADAPTATIONS = ["none", "refine", "filter"]
-cli.define_task_flags()
+ADAPTATIONS = ("none", "refine", "filter")
+cli.define_task_flags(several=True)
 cli.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the trained run.", required=True)
-flags.DEFINE_multi_enum(
+flags.DEFINE_multi_string(
     "adapt",
     ["none"],
-    ADAPTATIONS,
-    "What the unlabelled images of a test episode do: nothing (inductive), move the "
-    "prototypes by one k-means step, or only those do that the walk returns through. "
-    "Give it several times for several rows.",
+    "What the unlabelled images of a test episode do: nothing (none, inductive), move "
+    "the prototypes by one k-means step (refine), or only those do that the walk "
+    "returns through (filter). Several with commas, or by giving it several times.",
 )
 flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to test on.")
 flags.DEFINE_string("output", None, "Folder for the rows; default: the workdir.")
@@ -37,9 +39,13 @@ flags.adopt_module_key_flags(cli)
 def main() -> None:
     workdir = Workdir(pathlib.Path(FLAGS.workdir))
     config = workdir.load_config()
-    config = dataclasses.replace(config, test=cli.task_spec(config.test))
+    adaptations = cli.chosen("adapt", ADAPTATIONS)
+    specs = cli.task_specs(config.test)
+    check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
-    pools.for_run(config, stores)
+    split_pools = pools.for_run(config, stores)[FLAGS.split]
+    for spec in specs:
+        pools.check(split_pools, spec)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
@@ -48,16 +54,28 @@ def main() -> None:
     run = experiment.create(config, workdir, stores)
     step = run.checkpoints.restore(config.select)
     episodes = FLAGS.eval_episodes or config.eval_episodes
-    found = run.evaluate(FLAGS.split, config.test, FLAGS.adapt, episodes)
+    found = run.evaluate_all(FLAGS.split, specs, adaptations, episodes)
 
     output = pathlib.Path(FLAGS.output or workdir.path)
     files.write_json(output / "evaluation.json", [row.row() for row in found])
     report.write_episodes(output / "evaluation_episodes.csv", found)
     print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")
-    print(f"episodes: {config.test}")
-    for row in found:
-        print(row)
+    if len(specs) == 1:
+        print("\n".join([f"episodes: {specs[0]}", *map(str, found)]))
+    else:
+        print(f"accuracy (%) and 95 % interval over {episodes} episodes")
+        print(report.table(found))
     print(f"stored in {output / 'evaluation.json'}")
+
+
+def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:
+    """Raises if prototypes should move towards points that are not there."""
+    moved = [adapt for adapt in adaptations if adapt != "none"]
+    if moved and any(spec.unlabeled == 0 for spec in specs):
+        raise UserError(
+            f"--adapt={','.join(moved)} moves the prototypes by unlabelled images, but "
+            "--unlabeled is 0; raise it, or use --adapt=none"
+        )
 
 
 if __name__ == "__main__":

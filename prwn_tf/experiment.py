@@ -1,11 +1,13 @@
 """One run from its config to its result: trains, validates, tests, resumes."""
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
+import tqdm
 
 from prwn_tf import config as config_lib
 from prwn_tf import files, methods
@@ -44,9 +46,7 @@ class Experiment:
         with Monitor(self.workdir.tensorboard, start) as monitor:
             if start == 0:
                 monitor.settings(_flat(self.config))
-                monitor.episode(
-                    next(iter(self._episodes(0))), self.config.train.distractors
-                )
+                monitor.episode(next(iter(self._episodes(0))), self.config.train)
             loop.train(
                 self.model,
                 self._episodes,
@@ -91,7 +91,9 @@ class Experiment:
         )
         monitor.validation(step, {"accuracy": found.accuracy})
         self.checkpoints.save_best(step, found.accuracy)
-        print(f"step {step}: validation {found}", flush=True)
+        # Not `print`, which would write into the progress bar.
+        tqdm.tqdm.write(f"step {step}: validation {found}")
+        sys.stdout.flush()
 
     def evaluate(
         self, split: str, spec: EpisodeSpec, adaptations: Sequence[str], episodes: int
@@ -128,8 +130,10 @@ class Experiment:
         seconds = float(self.checkpoints.seconds)
         self._project(embeddings)
         report.write_episodes(path / "episodes.csv", found)
+        losses = self.workdir.losses
+        losses = files.read_json(losses) if losses.exists() else {}
         files.write_json(
-            path / "result.json", report.result(config, step, seconds, found)
+            path / "result.json", report.result(config, step, seconds, found, losses)
         )
         return found
 

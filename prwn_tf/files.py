@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -33,6 +34,14 @@ def free_space(path: pathlib.Path) -> int:
     while not path.exists():
         path = path.parent
     return shutil.disk_usage(path).free
+
+
+def check_writable(folder: pathlib.Path) -> None:
+    """Raises unless files can be written to a folder, which is made if need be."""
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
 
 
 def write_bytes(path: pathlib.Path, content: bytes) -> None:

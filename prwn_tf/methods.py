@@ -4,22 +4,53 @@ Names are resolved when a model is built, so that flags can be checked without
 loading TensorFlow.
 """
 
+import dataclasses
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.errors import UserError
 
 if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
 
-# The head of each method. The regularizers come from the weights in the config, which
-# protocols.py sets for each method: so any of them can join any head.
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """A method by name.
+
+    Attributes:
+        head: its class.
+        terms: loss terms that belong to it. Their weights in the config decide, which
+            protocols.py sets: so any of them can join any head.
+        refines: whether the head itself learns from unlabelled points.
+    """
+
+    head: str
+    terms: tuple[str, ...] = ()
+    refines: bool = False
+
+
+_PROTOTYPES = "prwn_tf.heads.prototypes:PrototypeHead"
 METHODS = {
-    "pn": "prwn_tf.heads.prototypes:PrototypeHead",
-    "prwn": "prwn_tf.heads.prototypes:PrototypeHead",
+    "pn": Method(_PROTOTYPES),
+    "prwn": Method(_PROTOTYPES, ("walk",)),
+    "pn_vat": Method(_PROTOTYPES, ("vat", "entropy")),
+    "association": Method(_PROTOTYPES, ("association",)),
+    "soft_kmeans": Method("prwn_tf.heads.kmeans:SoftKMeans", refines=True),
+    "cluster_kmeans": Method("prwn_tf.heads.kmeans:ClusterKMeans", refines=True),
+    "masked_kmeans": Method("prwn_tf.heads.kmeans:MaskedKMeans", refines=True),
 }
-REGULARIZERS = ("prwn_tf.regularizers.walk:Walk",)
-ENCODERS = {"conv4": "prwn_tf.encoders.conv4:Conv4"}
+REGULARIZERS = {
+    "walk": "prwn_tf.regularizers.walk:Walk",
+    "vat": "prwn_tf.regularizers.vat:Vat",
+    "entropy": "prwn_tf.regularizers.entropy:Entropy",
+    "association": "prwn_tf.regularizers.association:Association",
+}
+ENCODERS = {
+    "conv4": "prwn_tf.encoders.conv4:Conv4",
+    "mlp": "prwn_tf.encoders.mlp:MLP",
+}
 
 
 def build_model(config: TrainConfig) -> "FewShotModel":
@@ -32,14 +63,23 @@ def build_model(config: TrainConfig) -> "FewShotModel":
         seed=config.seed,
         fast=config.conv_block == "fast",
     )
-    regularizers = [_find(name).from_config(config) for name in REGULARIZERS]
+    regularizers = [_find(name).from_config(config) for name in REGULARIZERS.values()]
     model = FewShotModel(
         encoder,
-        _find(METHODS[config.method])(),
+        _find(METHODS[config.method].head).from_config(config),
         [regularizer for regularizer in regularizers if regularizer is not None],
     )
     model.build((None, *config.image_shape))
     return model
+
+
+def check(config: TrainConfig) -> None:
+    """Raises if the method's head would learn from points that are not there."""
+    if METHODS[config.method].refines and config.train.unlabeled_points == 0:
+        raise UserError(
+            f"--method={config.method} learns from unlabelled points, but "
+            "--train_unlabeled is 0; raise it, or use --method=pn"
+        )
 
 
 def _find(name: str) -> Any:

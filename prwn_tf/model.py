@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import Head
-from prwn_tf.regularizers.base import Context, Regularizer
+from prwn_tf.regularizers.base import Context, Embeddings, Regularizer
 
 Logs = dict[str, tf.Tensor]
 
@@ -44,8 +44,7 @@ class FewShotModel(keras.Model):
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Images, uint8 or float in [0, 1] -> embeddings: [B, H, W, C] -> [B, D]."""
-        images = tf.image.convert_image_dtype(images, tf.float32)
-        return self.encoder(images, training=training)
+        return self.encoder(to_float(images), training=training)
 
     def train_step(self, episode: Episode) -> Logs:
         """One step of the optimizer on one episode."""
@@ -66,7 +65,7 @@ class FewShotModel(keras.Model):
         return self._report({"loss": total, **losses, **statistics})
 
     def _terms(self, episode: Episode, training: bool) -> tuple[Logs, Logs]:
-        context = self._embed(episode, training)
+        context = self._context(episode, training)
         scores = self.head.scores(
             context.support, context.queries, context.unlabeled, training
         )  # [Q, N]
@@ -84,37 +83,63 @@ class FewShotModel(keras.Model):
             statistics.update(terms.statistics)
         return losses, statistics
 
-    def _embed(self, episode: Episode, training: bool) -> Context:
-        """Embeds an episode in two batches, as the authors do.
-
-        Support and queries share batch statistics, the unlabelled points have their
-        own, so that distractors do not enter the statistics of the labelled images.
-        """
-        way, shot, *image = episode.support.shape
-        query = episode.query.shape[1]
-        labeled = tf.concat(
-            [episode.support, episode.query], axis=1
-        )  # [N, K+q, H, W, C]
-        labeled = self(tf.reshape(labeled, [-1, *image]), training=training)
-        labeled = tf.reshape(labeled, [way, shot + query, labeled.shape[-1]])
-        support, queries = tf.split(labeled, [shot, query], axis=1)
-        size = labeled.shape[-1]
-        unlabeled = tf.zeros([0, size])
-        if episode.unlabeled.shape[0] != 0:
-            unlabeled = self(episode.unlabeled, training=training)
+    def _context(self, episode: Episode, training: bool) -> Context:
+        episode = Episode(*(to_float(images) for images in episode))
+        embeddings = self._embed(episode, training)
+        prototypes = self.head.prototypes(embeddings.support, embeddings.unlabeled)
         return Context(
             episode=episode,
-            support=support,
-            queries=tf.reshape(queries, [way * query, size]),
-            unlabeled=unlabeled,
-            prototypes=self.head.prototypes(support, unlabeled),
-            embed=lambda images: self(images, training=training),
+            **embeddings._asdict(),
+            prototypes=prototypes,
+            embed=lambda altered: self._embed_aside(altered, training),
+            step=tf.cast(self.optimizer.iterations, tf.int32),
         )
+
+    def _embed(self, episode: Episode, training: bool) -> Embeddings:
+        """Embeds an episode in one batch or in two, as its head wants it."""
+        way, shot, *image = episode.support.shape
+        query, points = episode.query.shape[1], episode.unlabeled.shape[0]
+        labeled = tf.concat([episode.support, episode.query], axis=1)
+        labeled = tf.reshape(labeled, [-1, *image])  # [N * (K + q), H, W, C]
+        unlabeled = episode.unlabeled
+        if self.head.joint_batch:
+            images = tf.concat([labeled, unlabeled], axis=0)
+            parts = [way * (shot + query), points]
+            labeled, unlabeled = tf.split(self(images, training=training), parts)
+        else:
+            labeled = self(labeled, training=training)
+            unlabeled = (
+                self(unlabeled, training=training)
+                if points != 0
+                else tf.zeros([0, labeled.shape[-1]])
+            )
+        size = labeled.shape[-1]
+        labeled = tf.reshape(labeled, [way, shot + query, size])
+        support, queries = tf.split(labeled, [shot, query], axis=1)
+        return Embeddings(support, tf.reshape(queries, [way * query, size]), unlabeled)
+
+    def _embed_aside(self, episode: Episode, training: bool) -> Embeddings:
+        """`_embed` with the encoder's averages as they were before.
+
+        Put back afterwards, because this holds for layers of any kind: Keras' batch
+        norm has no way to use batch statistics without recording them.
+        """
+        averages = self.encoder.non_trainable_variables
+        before = [tf.identity(average) for average in averages]
+        embeddings = self._embed(episode, training)
+        for average, value in zip(averages, before, strict=True):
+            average.assign(value)
+        return embeddings
 
     def _report(self, values: Logs) -> Logs:
         for name, value in values.items():
             self._means[name].update_state(value)
         return {name: self._means[name].result() for name in values}
+
+
+def to_float(images: tf.Tensor) -> tf.Tensor:
+    """Bytes as numbers in [0, 1]; floats as they are."""
+    return tf.image.convert_image_dtype(images, tf.float32)
 
 
 def query_labels(way: int, query: int) -> tf.Tensor:

@@ -1,21 +1,61 @@
 """Turns raw data into a verified data set that the other programs read.
 
-python -m prwn_tf.prepare --dataset=omniglot --source=omniglot_png.tar.gz
-python -m prwn_tf.prepare --dataset=omniglot --verify
+    python -m prwn_tf.prepare --dataset=omniglot --source=omniglot_png.tar.gz
+    python -m prwn_tf.prepare --dataset=mini --source=mini-imagenet/
+    python -m prwn_tf.prepare --dataset=folder --source=pictures/ --image_size=64
+    python -m prwn_tf.prepare --dataset=omniglot --verify
+
+A source is told by its content: pickles, arrays, class folders or files named by
+class, in a folder or in one archive. Interrupt it when you like; the same command
+continues where it stopped.
 """
 
+import dataclasses
 import pathlib
 
 from absl import flags
 
 from prwn_tf import cli
-from prwn_tf.data import catalog, store
+from prwn_tf.data import catalog, folder, store, summary
+from prwn_tf.errors import UserError
 
 FLAGS = flags.FLAGS
 cli.define_data_flags()
-flags.DEFINE_enum("dataset", "glyphs", sorted(catalog.BUILDERS), "Data set.")
+flags.DEFINE_enum("dataset", "glyphs", list(catalog.DATASETS), "Data set.")
 flags.DEFINE_string(
-    "source", None, "Raw files: a folder or an archive. Unset: downloaded or drawn."
+    "source",
+    None,
+    "Raw files: a folder or an archive. Unset: omniglot is downloaded, glyphs drawn.",
+)
+flags.DEFINE_integer(
+    "image_size",
+    None,
+    f"Height and width of the images; default: {folder.SIZE}. For mini, tiered and "
+    "folder.",
+    lower_bound=16,
+    upper_bound=512,
+)
+flags.DEFINE_string(
+    "unlabeled_source",
+    None,
+    "Folder of further images without labels, which join training as unlabelled "
+    "points that belong to no class. For mini, tiered and folder.",
+)
+flags.DEFINE_boolean(
+    "allow_partial", None, "Accept a copy of mini or tiered that lacks classes."
+)
+flags.DEFINE_boolean(
+    "skip_bad_images", None, "Leave out images that cannot be decoded, and record them."
+)
+flags.DEFINE_enum(
+    "hold_out",
+    None,
+    list(folder.HOLD_OUT),
+    "For folder: validation and test get classes of their own (the default), or "
+    "images of their own of every class, where there are few classes.",
+)
+flags.DEFINE_integer(
+    "seed", None, "For folder: draws what is held out; default: 0.", lower_bound=0
 )
 flags.DEFINE_boolean(
     "verify", False, "Only check what is prepared against the hashes in its manifest."
@@ -24,17 +64,27 @@ flags.adopt_module_key_flags(cli)
 
 
 def main() -> None:
-    source = pathlib.Path(FLAGS.source).expanduser() if FLAGS.source else None
     directory = catalog.location(FLAGS.dataset, cli.data_dir())
     if not FLAGS.verify:
-        cli.load_tensorflow()  # decodes images
-        catalog.prepare(FLAGS.dataset, cli.data_dir(), source)
+        catalog.prepare(FLAGS.dataset, cli.data_dir(), _options(), cli.load_tensorflow)
+    elif not catalog.is_prepared(directory):
+        raise UserError(
+            f"there is nothing to verify: {directory} is not a prepared data set"
+        )
     store.verify(directory)
-    splits = ", ".join(
-        f"{split} {len(part.names)} classes of {len(part)} images"
-        for split, part in store.open_dataset(directory).items()
-    )
-    print(f"{FLAGS.dataset} is prepared and verified in {directory}: {splits}")
+    print("\n".join(summary.lines(directory)))
+    print(f"{FLAGS.dataset} is prepared and verified in {directory}")
+
+
+def _options() -> catalog.Options:
+    values = {
+        field.name: FLAGS[field.name].value
+        for field in dataclasses.fields(catalog.Options)
+    }
+    for name in ("source", "unlabeled_source"):
+        if values[name] is not None:
+            values[name] = pathlib.Path(values[name]).expanduser()
+    return catalog.Options(**values)
 
 
 if __name__ == "__main__":

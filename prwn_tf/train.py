@@ -14,7 +14,7 @@ import pathlib
 
 from absl import flags
 
-from prwn_tf import cli
+from prwn_tf import cli, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
@@ -64,13 +64,14 @@ def main() -> None:
 
 
 def without_walk(config: TrainConfig) -> TrainConfig:
-    """The same training with labelled images alone."""
-    return dataclasses.replace(
-        config,
-        method="pn",
-        walk=dataclasses.replace(config.walk, weight=0.0),
-        train=dataclasses.replace(config.train, unlabeled=0, distractors=0, extra=0),
+    """The same training without the walk, on labelled images alone if it can be."""
+    plain = dataclasses.replace(
+        config, walk=dataclasses.replace(config.walk, weight=0.0)
     )
+    if plain.terms or methods.METHODS[config.method].refines:
+        return plain
+    labeled = dataclasses.replace(config.train, unlabeled=0, distractors=0, extra=0)
+    return dataclasses.replace(plain, method="pn", train=labeled)
 
 
 def default_workdir(config: TrainConfig) -> str:

@@ -12,8 +12,11 @@ PACKAGE = pathlib.Path(__file__).parents[1] / "prwn_tf"
 # Each room may import the rooms before it, and itself.
 FLOW = (
     ("errors", "files"),
+    ("terms",),
     ("config",),
-    ("methods", "protocols", "flagfiles"),
+    ("methods", "flagfiles"),
+    ("task",),
+    ("protocols",),
     ("data",),
     ("episodes",),
     ("encoders",),

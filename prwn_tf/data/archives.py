@@ -6,8 +6,8 @@ link elsewhere, or unpack to more than the machine holds. All of these are refus
 
 import contextlib
 import gzip
+import math
 import pathlib
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -39,29 +39,33 @@ def members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
         >>> for name, content in members(pathlib.Path("images_background.zip")): ...
     """
     with _damage(path):
-        for name, size, stream in _streams(path):
-            _check_size(path, name, size)
+        for name, stream in _streams(path, MEMBER_LIMIT):
             yield name, stream.read()
 
 
 def unpack(path: pathlib.Path, folder: pathlib.Path) -> None:
     """Writes every file that `members` would give into `folder`, however large."""
     with _damage(path):
-        for name, _, stream in _streams(path):
+        for name, stream in _streams(path):
             target = folder / name
             with files.storage_errors(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("xb") as file:
-                    shutil.copyfileobj(stream, file, 2**20)
+                file = target.open("xb")
+            with file:
+                while block := stream.read(2**20):
+                    with files.storage_errors(target):
+                        file.write(block)
 
 
-def _streams(path: pathlib.Path) -> Iterator[tuple[str, int, BinaryIO]]:
-    """The name, size and content of every file, to be read before the next."""
+def _streams(
+    path: pathlib.Path, limit: float = math.inf
+) -> Iterator[tuple[str, BinaryIO]]:
+    """The name and content of every file of at most `limit` bytes, one at a time."""
     beginning = _beginning(path)
     kind = _kind(beginning)
     if kind is None:
         raise UserError(_not_an_archive(path, beginning))
-    yield from (_zip_streams if kind == "zip" else _tar_streams)(path)
+    yield from (_zip_streams if kind == "zip" else _tar_streams)(path, limit)
 
 
 @contextlib.contextmanager
@@ -111,7 +115,7 @@ def _not_an_archive(path: pathlib.Path, beginning: bytes) -> str:
     )
 
 
-def _tar_streams(path: pathlib.Path) -> Iterator[tuple[str, int, BinaryIO]]:
+def _tar_streams(path: pathlib.Path, limit: float) -> Iterator[tuple[str, BinaryIO]]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -122,9 +126,9 @@ def _tar_streams(path: pathlib.Path) -> Iterator[tuple[str, int, BinaryIO]]:
                     continue
                 if not member.isreg() or member.issparse():
                     raise UserError(_not_a_plain_file(path, member.name))
-                name = _safe_name(path, member.name)
+                name = _safe_name(path, member.name, member.size, limit)
                 if not _is_hidden(name):
-                    yield name, member.size, archive.extractfile(member)
+                    yield name, archive.extractfile(member)
         # tarfile stops at its end mark; the checksum of gzip comes after it.
         while stream.read(2**16):
             pass
@@ -145,27 +149,27 @@ class _BoundedStream:
         return content
 
 
-def _zip_streams(path: pathlib.Path) -> Iterator[tuple[str, int, BinaryIO]]:
+def _zip_streams(path: pathlib.Path, limit: float) -> Iterator[tuple[str, BinaryIO]]:
     with zipfile.ZipFile(path) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-        names = [_checked_entry(path, entry) for entry in entries]
+        names = [_checked_entry(path, entry, limit) for entry in entries]
         # zipfile never reads more of a member than its entry announces.
         _check_ratio(path, sum(entry.file_size for entry in entries))
         for name, entry in zip(names, entries, strict=True):
             if not _is_hidden(name):
                 with archive.open(entry) as stream:
-                    yield name, entry.file_size, stream
+                    yield name, stream
 
 
-def _checked_entry(path: pathlib.Path, entry: zipfile.ZipInfo) -> str:
+def _checked_entry(path: pathlib.Path, entry: zipfile.ZipInfo, limit: float) -> str:
     # The upper half holds the Unix mode, which is 0 in archives made on Windows.
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         raise UserError(_not_a_plain_file(path, entry.filename))
-    return _safe_name(path, entry.filename)
+    return _safe_name(path, entry.filename, entry.file_size, limit)
 
 
-def _safe_name(path: pathlib.Path, name: str) -> str:
+def _safe_name(path: pathlib.Path, name: str, size: int, limit: float) -> str:
     # Windows' rules know both slashes and drive letters, so they are the stricter.
     parsed = pathlib.PureWindowsPath(name)
     if parsed.anchor or ".." in parsed.parts:
@@ -173,15 +177,12 @@ def _safe_name(path: pathlib.Path, name: str) -> str:
             f"{path}: member {name!r} points outside the archive; do not trust this "
             "file, get it from its publisher"
         )
-    return parsed.as_posix()
-
-
-def _check_size(path: pathlib.Path, name: str, size: int) -> None:
-    if size > MEMBER_LIMIT:
+    if size > limit:
         raise UserError(
-            f"{path}: member {name!r} has {size:,} bytes, at most {MEMBER_LIMIT:,} are "
-            "read; get the archive from its publisher"
+            f"{path}: member {name!r} has {size:,} bytes, at most {limit:,} are read; "
+            "get the archive from its publisher"
         )
+    return parsed.as_posix()
 
 
 def _not_a_plain_file(path: pathlib.Path, name: str) -> str:

@@ -1,17 +1,64 @@
 """The data sets by name: where each lies when prepared, and how to prepare it."""
 
+import contextlib
+import dataclasses
+import functools
 import pathlib
 from collections.abc import Callable
 
-from prwn_tf.data import glyphs, omniglot, store
+from prwn_tf import files
+from prwn_tf.data import (
+    folder,
+    glyphs,
+    imagenet,
+    ingest,
+    omniglot,
+    sources,
+    store,
+    toy,
+)
+from prwn_tf.data.raw import Import, RawClass
 from prwn_tf.errors import UserError
 
-Builder = Callable[[pathlib.Path, pathlib.Path | None], None]
 
-# Data set -> what makes its folder from a source.
-BUILDERS: dict[str, Builder] = {
-    "glyphs": lambda directory, unused_source: glyphs.build(directory),
-    "omniglot": lambda directory, source: omniglot.build(directory, source=source),
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How to prepare a data set; None where nothing was said.
+
+    Attributes:
+        source: raw files.
+        image_size: height and width of the prepared images.
+        unlabeled_source: further images, of no class.
+        allow_partial: whether classes may be missing.
+        skip_bad_images: whether to leave out images that cannot be decoded.
+        hold_out: whether validation and test get "classes" or "images" of their own.
+        seed: draws what is held out.
+    """
+
+    source: pathlib.Path | None = None
+    image_size: int | None = None
+    unlabeled_source: pathlib.Path | None = None
+    allow_partial: bool | None = None
+    skip_bad_images: bool | None = None
+    hold_out: str | None = None
+    seed: int | None = None
+
+
+_IMAGES = ("source", "image_size", "unlabeled_source", "skip_bad_images")
+# Data set -> the options that apply to it.
+DATASETS: dict[str, tuple[str, ...]] = {
+    "glyphs": (),
+    "spiral": (),
+    "gaussian_circles": (),
+    "omniglot": ("source",),
+    "mini": (*_IMAGES, "allow_partial"),
+    "tiered": (*_IMAGES, "allow_partial"),
+    "folder": (*_IMAGES, "hold_out", "seed"),
+}
+# Data sets made by code -> version and what draws them into a folder.
+DRAWN: dict[str, tuple[int, Callable[[pathlib.Path], None]]] = {
+    "glyphs": (glyphs.VERSION, glyphs.build),
+    **{name: (toy.VERSION, functools.partial(toy.build, name)) for name in toy.NAMES},
 }
 
 
@@ -20,18 +67,100 @@ def location(name: str, data_dir: pathlib.Path) -> pathlib.Path:
     return data_dir / name
 
 
-def prepare(name: str, data_dir: pathlib.Path, source: pathlib.Path | None) -> None:
-    """Builds a data set from raw files, or draws it."""
-    BUILDERS[name](location(name, data_dir), source)
+def is_prepared(directory: pathlib.Path) -> bool:
+    """Whether a folder is a complete data set."""
+    return (directory / store.MANIFEST).exists()
+
+
+def prepare(
+    name: str,
+    data_dir: pathlib.Path,
+    options: Options,
+    before_decoding: Callable[[], None] = lambda: None,
+) -> None:
+    """Builds a data set from raw files, or draws it.
+
+    Args:
+        before_decoding: called when the source is found good and TensorFlow is next.
+    """
+    _check_options(name, options)
+    directory = location(name, data_dir)
+    if name in DRAWN:
+        DRAWN[name][1](directory)
+    elif name == "omniglot":
+        before_decoding()
+        omniglot.build(directory, source=options.source)
+    else:
+        _import_images(name, directory, options, before_decoding)
+
+
+def _import_images(
+    name: str,
+    directory: pathlib.Path,
+    options: Options,
+    before_decoding: Callable[[], None],
+) -> None:
+    if options.source is None:
+        raise UserError(
+            f"data set {name} is made from files of yours, no program can download it; "
+            "give them as --source=PATH"
+        )
+    scratch = directory.with_name(f".{name}.unpacked")
+    unlabeled = contextlib.nullcontext(options.unlabeled_source)
+    if options.unlabeled_source:
+        beside = directory.with_name(f".{name}.unlabeled")
+        unlabeled = sources.opened(options.unlabeled_source, beside)
+    with sources.opened(options.source, scratch) as raw, unlabeled as more:
+        plan = _found(name, raw, scratch, more, options)
+        plan = dataclasses.replace(plan, source=str(options.source))
+        print(f"found {plan.found} in {options.source}: {plan.images:,} images")
+        files.check_writable(directory.parent)
+        before_decoding()
+        ingest.write(plan, directory, skip_bad_images=bool(options.skip_bad_images))
+
+
+def _found(
+    name: str,
+    raw: pathlib.Path,
+    scratch: pathlib.Path,
+    unlabeled: pathlib.Path | None,
+    options: Options,
+) -> Import:
+    """What is to be written, with the images of no class at the end."""
+    exclude = [] if unlabeled is None else [unlabeled]
+    given = {"size": options.image_size, "seed": options.seed}
+    given |= {"hold_out": options.hold_out, "allow_partial": options.allow_partial}
+    given = {key: value for key, value in given.items() if value is not None}
+    if name == "folder":
+        plan = folder.find(raw, exclude=exclude, **given)
+    else:
+        plan = imagenet.find(name, raw, scratch=scratch, exclude=exclude, **given)
+    if unlabeled is None:
+        return plan
+    pool = RawClass(store.UNLABELED, store.UNLABELED, folder.find_unlabeled(unlabeled))
+    return dataclasses.replace(plan, classes=[*plan.classes, pool])
+
+
+def _check_options(name: str, options: Options) -> None:
+    for field in dataclasses.fields(options):
+        given = getattr(options, field.name) is not None
+        if given and field.name not in DATASETS[name]:
+            fitting = [each for each, names in DATASETS.items() if field.name in names]
+            raise UserError(
+                f"--{field.name} does not apply to --dataset={name}, only to "
+                f"{', '.join(fitting)}; leave it out"
+            )
 
 
 def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, store.ClassStore]:
-    """The splits of a data set; glyphs are drawn on first use."""
+    """The splits of a data set; those made by code are drawn on first use."""
     directory = location(name, data_dir)
-    if name == "glyphs" and not _drawn(directory):
-        print(f"drawing the glyphs data set into {directory} (once)")
-        glyphs.build(directory)
-    if not (directory / store.MANIFEST).exists():
+    if name in DRAWN:
+        version, draw = DRAWN[name]
+        if not _drawn(directory, version):
+            print(f"drawing the {name} data set into {directory} (once)")
+            draw(directory)
+    if not is_prepared(directory):
         raise UserError(
             f"data set {name} is not prepared in {data_dir}; run: python -m "
             f"prwn_tf.prepare --dataset={name} --source=PATH --data_dir={data_dir}"
@@ -39,8 +168,8 @@ def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, store.ClassSto
     return store.open_dataset(directory)
 
 
-def _drawn(directory: pathlib.Path) -> bool:
-    """Whether the glyphs are there, and of this version."""
-    if not (directory / store.MANIFEST).exists():
+def _drawn(directory: pathlib.Path, version: int) -> bool:
+    """Whether a drawn data set is there, and of this version."""
+    if not is_prepared(directory):
         return False
-    return store.read_manifest(directory).get("version") == glyphs.VERSION
+    return store.read_manifest(directory).get("version") == version

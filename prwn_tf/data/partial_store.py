@@ -63,7 +63,7 @@ class PartialStore:
         """Writes a class; `dropped` may grow while the batches are made."""
         file, images, checksum = self._file(split), 0, 0
         for batch in batches:
-            content = np.ascontiguousarray(batch).data.cast("B")
+            content = np.ascontiguousarray(batch).reshape(-1).view(np.uint8)
             file.write(content)
             checksum = zlib.crc32(content, checksum)
             images += len(batch)
@@ -182,7 +182,7 @@ class _SplitFile:
         self._file.seek(self._size)
         self._file.truncate()
 
-    def write(self, content: memoryview) -> None:
+    def write(self, content: np.ndarray) -> None:
         self._file.write(content)
         self._hash.update(content)
 

@@ -64,6 +64,11 @@ class ClassStore:
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
+    @property
+    def smallest(self) -> int:
+        """Images of the smallest class; 0 if there is none."""
+        return int(min(self.counts, default=0))
+
     def rows(self, class_index: int) -> range:
         """The rows of one class."""
         return range(*self.offsets[class_index : class_index + 2])
@@ -90,6 +95,40 @@ class ClassStore:
     @functools.cached_property
     def _descriptor(self) -> int:
         return os.open(self.path, os.O_RDONLY)
+
+
+@dataclasses.dataclass(frozen=True)
+class JoinedStore:
+    """A split followed by images of no class, for reading alone."""
+
+    split: ClassStore
+    unlabeled: ClassStore
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        return self.split.image_shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.split.dtype
+
+    def __len__(self) -> int:
+        return len(self.split) + len(self.unlabeled)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Copies of the images at `rows`: [n] -> [n, height, width, channels]."""
+        images = np.empty((len(rows), *self.image_shape), self.dtype)
+        beyond = rows >= len(self.split)
+        images[~beyond] = self.split.read(rows[~beyond])
+        images[beyond] = self.unlabeled.read(rows[beyond] - len(self.split))
+        return images
+
+
+def training_store(stores: Mapping[str, ClassStore]) -> ClassStore | JoinedStore:
+    """What training episodes are read from: with the images of no class, if any."""
+    if UNLABELED not in stores:
+        return stores["train"]
+    return JoinedStore(stores["train"], stores[UNLABELED])
 
 
 class StoreWriter:

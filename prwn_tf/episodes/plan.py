@@ -37,6 +37,8 @@ def planner(pools: Pools, spec: EpisodeSpec, seed: int) -> Callable[[int], Plan]
     known = spec.shot + spec.query  # images of a class whose label is known
 
     def plan(index: tf.Tensor) -> Plan:
+        # Folding an int32 in gives another key than the same number as int64.
+        index = tf.cast(index, tf.int64)
         key = tf.random.experimental.stateless_fold_in(split_key, index, alg="philox")
         keys = tf.random.split(key, 3, alg="philox")
         classes = _draw(tf.fill([1], len(pools.names)), spec.classes, keys[0])[0]

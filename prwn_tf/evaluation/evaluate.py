@@ -26,6 +26,12 @@ class Evaluation:
     spec: EpisodeSpec
     adapt: str
     accuracies: np.ndarray  # [E] share of correct queries of each episode
+    refines: bool = False  # whether the head itself learns from the unlabelled points
+
+    @property
+    def semi_supervised(self) -> bool:
+        """Whether the unlabelled points had a say."""
+        return self.refines or self.adapt != "none"
 
     @property
     def accuracy(self) -> float:
@@ -41,6 +47,7 @@ class Evaluation:
         """The evaluation as it is stored."""
         return {
             "adapt": self.adapt,
+            "semi_supervised": self.semi_supervised,
             **{
                 name: getattr(self.spec, name)
                 for name in ("way", "shot", "query", "unlabeled", "distractors")
@@ -52,9 +59,8 @@ class Evaluation:
 
     def __str__(self) -> str:
         crowd = f"{self.spec.distractors} distractors, " * bool(self.spec.distractors)
-        kind = "inductive"
-        if self.adapt != "none":
-            kind = f"semi-supervised: {self.adapt}"
+        way = "the head's own way" if self.adapt == "none" else self.adapt
+        kind = f"semi-supervised: {way}" if self.semi_supervised else "inductive"
         return (
             f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f} "
             f"({len(self.accuracies)} episodes, {self.spec.way}-way "
@@ -89,8 +95,9 @@ class Evaluator:
         accuracies = np.concatenate(
             [score(embeddings, plan) for plan in batches], axis=1
         )  # [adaptations, E]
+        refines = self._head.semi_supervised and spec.unlabeled_points > 0
         return [
-            Evaluation(spec, adapt, values)
+            Evaluation(spec, adapt, values, refines)
             for adapt, values in zip(adaptations, accuracies, strict=True)
         ]
 

@@ -1,19 +1,23 @@
 """The files and lines that say how a run ended."""
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prwn_tf import config as config_lib
 from prwn_tf import files
-from prwn_tf.config import TrainConfig
+from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.evaluation.evaluate import Evaluation
 
 
 def result(
-    config: TrainConfig, step: int, seconds: float, test: Sequence[Evaluation]
+    config: TrainConfig,
+    step: int,
+    seconds: float,
+    test: Sequence[Evaluation],
+    losses: Mapping[str, float],
 ) -> dict[str, Any]:
-    """The content of a run's result.json."""
+    """The content of a run's result.json; `losses` of the last training steps."""
     return {
         "method": config.method,
         "dataset": config.dataset,
@@ -23,16 +27,55 @@ def result(
         "label_ratio": config.label_ratio,
         "train_spec": config_lib.to_dict(config.train),
         "test_spec": config_lib.to_dict(config.test),
+        "losses": dict(losses),
         "test": [evaluation.row() for evaluation in test],
     }
 
 
 def write_episodes(path: pathlib.Path, test: Sequence[Evaluation]) -> None:
-    """One row an episode, a column for each way to adapt."""
+    """One row an episode, a column for each evaluation.
+
+    Columns are named by how they adapt, and by what else they differ in.
+    """
     columns = [evaluation.accuracies for evaluation in test]
-    header = ["episode", *(f"accuracy_{evaluation.adapt}" for evaluation in test)]
+    varied = _varied(test)
+    header = ["episode"]
+    for evaluation in test:
+        differing = (f"_{getattr(evaluation.spec, name)}{name}" for name in varied)
+        header.append(f"accuracy_{evaluation.adapt}{''.join(differing)}")
     rows = (
         [index, *(f"{value:.6f}" for value in values)]
         for index, values in enumerate(zip(*columns, strict=True))
     )
     files.write_csv(path, header, rows)
+
+
+def table(found: Sequence[Evaluation]) -> str:
+    """A line for each kind of episode, a column for each way to adapt."""
+    adaptations = list(dict.fromkeys(each.adapt for each in found))
+    accuracy: dict[EpisodeSpec, dict[str, str]] = {}
+    for each in found:
+        shown = f"{100 * each.accuracy:.2f} ± {100 * each.interval:.2f}"
+        accuracy.setdefault(each.spec, {})[each.adapt] = shown
+    header = [*_SPEC, *adaptations]
+    rows = [
+        [*(str(getattr(spec, name)) for name in _SPEC), *map(cells.get, adaptations)]
+        for spec, cells in accuracy.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in [header, *rows]
+    )
+
+
+def _varied(found: Sequence[Evaluation]) -> list[str]:
+    """Fields in which the episodes of some evaluations differ."""
+    return [
+        name
+        for name in _SPEC
+        if len({getattr(evaluation.spec, name) for evaluation in found}) > 1
+    ]
+
+
+_SPEC = ("way", "shot", "query", "unlabeled", "distractors")

@@ -20,6 +20,22 @@ def nearest_scores(prototypes: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
     return -graph.squared_distance(queries, prototypes)
 
 
+def shares(prototypes: tf.Tensor, points: tf.Tensor) -> tf.Tensor:
+    """How each point is shared out among the classes: [N, D], [U, D] -> [U, N]."""
+    return tf.nn.softmax(nearest_scores(prototypes, points))
+
+
+def moved_prototypes(
+    support: tf.Tensor, unlabeled: tf.Tensor, share: tf.Tensor
+) -> tf.Tensor:
+    """Means of support [N, K, D] and points [U, D], counted by share [U, N]: [N, D]."""
+    shots = tf.cast(tf.shape(support)[-2], support.dtype)
+    total = tf.reduce_sum(support, axis=-2) + tf.linalg.matmul(
+        share, unlabeled, transpose_a=True
+    )  # [N, D]
+    return total / (shots + tf.reduce_sum(share, axis=-2)[..., None])
+
+
 def refine(
     support: tf.Tensor, unlabeled: tf.Tensor, weights: tf.Tensor | None = None
 ) -> tf.Tensor:
@@ -28,14 +44,10 @@ def refine(
     Support [N, K, D] keeps its labels; each unlabelled point [U, D] is shared out by
     softmax over the classes, times its weight [U] (1 if None).
     """
-    shots = tf.cast(tf.shape(support)[-2], support.dtype)
-    share = tf.nn.softmax(nearest_scores(mean_prototypes(support), unlabeled))  # [U, N]
+    share = shares(mean_prototypes(support), unlabeled)  # [U, N]
     if weights is not None:
         share *= weights[..., None]
-    total = tf.reduce_sum(support, axis=-2) + tf.linalg.matmul(
-        share, unlabeled, transpose_a=True
-    )  # [N, D]
-    return total / (shots + tf.reduce_sum(share, axis=-2)[..., None])
+    return moved_prototypes(support, unlabeled, share)
 
 
 class PrototypeHead(Head):

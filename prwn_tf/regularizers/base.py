@@ -10,15 +10,28 @@ from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
 
 
-class Context(NamedTuple):
-    """An episode in training, as images and as embeddings."""
+class Embeddings(NamedTuple):
+    """The images of an episode, embedded."""
 
-    episode: Episode
+    support: tf.Tensor  # [N, K, D]
+    queries: tf.Tensor  # [Q, D]
+    unlabeled: tf.Tensor  # [U, D]
+
+
+class Context(NamedTuple):
+    """An episode in training, as images and as embeddings.
+
+    `embed` embeds an altered episode in the batches that the episode itself had, and
+    leaves no trace in batch norm's moving averages. `step` addresses randomness.
+    """
+
+    episode: Episode  # images in [0, 1]
     support: tf.Tensor  # [N, K, D]
     queries: tf.Tensor  # [Q, D]
     unlabeled: tf.Tensor  # [U, D]
     prototypes: tf.Tensor  # [N, D]
-    embed: Callable[[tf.Tensor], tf.Tensor]  # altered images [B, H, W, C] -> [B, D]
+    embed: Callable[[Episode], Embeddings]
+    step: tf.Tensor  # []
 
 
 class Terms(NamedTuple):

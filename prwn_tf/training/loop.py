@@ -63,11 +63,14 @@ def train(
             if reporting:
                 rate = len(losses) / (time.monotonic() - clock)
                 monitor.training(step, logs, model.optimizer.learning_rate, rate)
-                progress.set_postfix(_postfix(logs), refresh=False)
+                progress.set_postfix_str(_postfix(logs), refresh=False)
                 losses.clear()
                 model.reset_metrics()
             if validating:
                 validate(step)
+            if last:
+                values = {name: float(value) for name, value in logs.items()}
+                files.write_json(workdir.losses, values)
             if saving:
                 checkpoints.save(step)
             if stopping:
@@ -92,13 +95,12 @@ def compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
 
 def _progress(start: int, stop: int) -> tqdm.tqdm:
     return tqdm.tqdm(
-        initial=start, total=stop, desc="training", unit=" episodes", disable=None
+        initial=start, total=stop, desc="training", unit="ep", disable=None
     )
 
 
-def _postfix(logs: dict[str, tf.Tensor]) -> dict[str, str]:
-    shown = {name: float(logs[name]) for name in ("loss", "accuracy")}
-    return {name: f"{value:.3f}" for name, value in shown.items()}
+def _postfix(logs: dict[str, tf.Tensor]) -> str:
+    return f"loss {float(logs['loss']):.2f}, accuracy {float(logs['accuracy']):.2f}"
 
 
 def _check_finite(losses: Sequence[tf.Tensor], step: int, workdir: Workdir) -> None:

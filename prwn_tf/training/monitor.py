@@ -11,6 +11,8 @@ from tensorboard.plugins import projector
 from tensorboard.plugins.hparams import api as hparams
 
 from prwn_tf import files
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
 
 
@@ -52,13 +54,10 @@ class Monitor:
         with self._writer.as_default(step=0):
             hparams.hparams(dict(values))
 
-    def episode(self, episode: Episode, distractors: int) -> None:
-        """A picture of an episode, a row for each class: support, query, unlabelled."""
+    def episode(self, episode: Episode, spec: EpisodeSpec) -> None:
+        """A picture of an episode."""
         with self._writer.as_default(step=0):
-            tf.summary.image(
-                "episode/support_query_unlabelled",
-                episode_picture(episode, distractors),
-            )
+            tf.summary.image("episode", picture.picture(episode, spec)[None])
 
 
 def write_projector(
@@ -81,27 +80,6 @@ def write_projector(
     embedding.sprite.image_path = "projector/images.png"
     embedding.sprite.single_image_dim.extend(images.shape[2:0:-1])
     projector.visualize_embeddings(str(directory), config)
-
-
-def episode_picture(episode: Episode, distractors: int) -> np.ndarray:
-    """One image of a whole episode: -> [1, height, width, C].
-
-    A row for each class, its support, queries and unlabelled images side by side; the
-    distractor classes below have unlabelled images only.
-    """
-    way, _, height, width, channels = episode.support.shape
-    labeled = np.concatenate([episode.support, episode.query], axis=1)
-    nothing = np.full([distractors, *labeled.shape[1:]], 64, np.uint8)
-    rows = np.concatenate([labeled, nothing])  # [N + distractors, K + q, H, W, C]
-    if len(episode.unlabeled):
-        unlabeled = np.reshape(
-            episode.unlabeled, [way + distractors, -1, height, width, channels]
-        )
-        rows = np.concatenate([rows, unlabeled], axis=1)
-    bordered = np.pad(
-        rows, [(0, 0), (0, 0), (1, 1), (1, 1), (0, 0)], constant_values=128
-    )
-    return _grid(bordered)[None]
 
 
 def _grid(images: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ OWN = {
     "checkpoints",
     "tensorboard",
     "nan_report.json",
+    "losses.json",
     "result.json",
     "episodes.csv",
     "without_walk",
@@ -43,6 +44,11 @@ class Workdir:
     @property
     def tensorboard(self) -> pathlib.Path:
         return self.path / "tensorboard"
+
+    @property
+    def losses(self) -> pathlib.Path:
+        """What the terms of the loss were when training ended."""
+        return self.path / "losses.json"
 
     @property
     def has_config(self) -> bool:

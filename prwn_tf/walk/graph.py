@@ -6,9 +6,14 @@ In the paper's symbols: prototypes p, unlabelled points x,
 All functions take any number of leading axes before the shapes they name.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
+
+# Two sets of points -> how strongly each of one is drawn to each of the other:
+# [A, D], [B, D] -> [A, B].
+Similarity = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 class LogTransitions(NamedTuple):
@@ -35,19 +40,30 @@ def squared_distance(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     return tf.maximum(a_norm + b_norm - 2 * product, 0)
 
 
+def nearness(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """Negative squared distances, the paper's similarity: [A, D], [B, D] -> [A, B]."""
+    return -squared_distance(a, b)
+
+
+def dot_product(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """The similarity of learning by association: [A, D], [B, D] -> [A, B]."""
+    return tf.linalg.matmul(a, b, transpose_b=True)
+
+
 def log_transitions(
     prototypes: tf.Tensor,
     unlabeled: tf.Tensor,
     smoothing: float = 0.1,
     self_loop_penalty: float = 1e9,
+    similarity: Similarity = nearness,
 ) -> LogTransitions:
-    """Steps by similarity, the negative squared distance: [N, D], [U, D] -> graph.
+    """Steps by similarity: [N, D], [U, D] -> graph.
 
     Squared distances reach 1e3 for 84-pixel images at initialisation, where the
     probabilities underflow; hence logarithms.
     """
-    to_prototype = -squared_distance(unlabeled, prototypes)  # [U, N]
-    to_point = -squared_distance(unlabeled, unlabeled)  # [U, U]
+    to_prototype = similarity(unlabeled, prototypes)  # [U, N]
+    to_point = similarity(unlabeled, unlabeled)  # [U, U]
     to_itself = tf.zeros_like(unlabeled[..., 0]) - self_loop_penalty  # [U]
     return LogTransitions(
         leave=_smooth(

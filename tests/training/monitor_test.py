@@ -1,7 +1,6 @@
 import numpy as np
 import tensorflow as tf
 
-from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.training import monitor
 
 
@@ -31,21 +30,6 @@ def test_an_event_file_cut_in_the_middle_is_mended(tmp_path):
     path.write_bytes(path.read_bytes()[:-5])
     write(tmp_path, 1, [2])
     assert sorted(steps(tmp_path)) == [1, 2]
-
-
-def test_picture_of_an_episode():
-    episode = Episode(
-        tf.fill([2, 1, 4, 4, 1], tf.constant(1, tf.uint8)),
-        tf.fill([2, 3, 4, 4, 1], tf.constant(2, tf.uint8)),
-        tf.fill([6, 4, 4, 1], tf.constant(3, tf.uint8)),
-    )
-    picture = monitor.episode_picture(episode, distractors=1)
-    assert picture.shape == (1, 3 * 6, 6 * 6, 1)  # a border of one pixel
-    assert picture[0, 2, 2, 0] == 1
-    assert picture[0, 2, 8, 0] == 2
-    assert picture[0, 2, 32, 0] == 3
-    assert picture[0, 14, 2, 0] == 64  # distractors have no support
-    assert picture[0, 14, 32, 0] == 3
 
 
 def test_projector_files(tmp_path):

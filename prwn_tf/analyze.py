@@ -1,0 +1,76 @@
+"""Looks into trained models: the analyses of the paper as numbers and figures.
+
+    python -m prwn_tf.analyze --workdir=runs/omniglot
+    python -m prwn_tf.analyze --workdir=runs/pn --workdir=runs/prwn --what=landing,ways
+
+landing: how often the walker comes home after 0..10 inner steps. ways: accuracy
+against the number of classes; with two runs, the relative gain of the second.
+consistency: the average VAT loss. embedding: PCA and t-SNE of one episode's classes.
+"""
+
+import pathlib
+
+from absl import flags
+
+from prwn_tf import cli, runs
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.data import catalog
+from prwn_tf.episodes import pools
+from prwn_tf.evaluation import figures
+
+FLAGS = flags.FLAGS
+ANALYSES = ("landing", "ways", "consistency", "embedding")
+cli.define_analysis_flags()
+cli.define_task_flags()
+cli.define_data_flags()
+flags.DEFINE_multi_string(
+    "what", [",".join(ANALYSES)], f"Any of {', '.join(ANALYSES)}, with commas."
+)
+cli.define_integers(
+    "ways", None, "Ways to test; default: the published ones, to 800.", lower_bound=2
+)
+flags.DEFINE_integer("walk_steps", 10, "Inner steps, at most.", lower_bound=0)
+flags.DEFINE_float(
+    "epsilon", 8.0, "How far an image is moved for consistency.", lower_bound=0
+)
+flags.adopt_module_key_flags(cli)
+
+
+def main() -> None:
+    what = cli.chosen("what", ANALYSES)
+    found = runs.open_runs(FLAGS.workdir, FLAGS.label)
+    if "embedding" in what:
+        figures.require("sklearn")
+    test = found[0].config.test
+    spec = cli.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
+    stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
+    split = pools.whole(stores[FLAGS.split], FLAGS.split)
+    pools.check(split, spec)
+    for way in FLAGS.ways or []:
+        pools.check(split, EpisodeSpec(way, test.shot, 1))
+    settings = cli.analysis_settings(
+        spec,
+        query=FLAGS.query or test.query,
+        ways=tuple(FLAGS.ways or ()),
+        steps=FLAGS.walk_steps,
+        epsilon=FLAGS.epsilon,
+    )
+
+    cli.load_tensorflow()  # takes seconds, so flags and data are checked first
+    from prwn_tf.evaluation.analyses import ANALYSES as functions
+
+    subjects = [run.subject(stores, FLAGS.split) for run in found]
+    output = pathlib.Path(FLAGS.output or found[0].workdir.path / "analysis")
+    print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
+    for name in what:
+        finding = functions[name](subjects, settings)
+        finding.publish(output)
+        print("\n".join([name, *finding.lines]), flush=True)
+    print(
+        f"numbers and figures are in {output} ({', '.join(what)}); to look at them: "
+        f"tensorboard --logdir={output}"
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,118 @@
+"""What an image file says of itself in its first bytes: its kind and its size.
+
+Read before anything is decoded, so that a web page is called one and an image that
+would fill the memory is refused by its size.
+"""
+
+import struct
+from typing import NamedTuple
+
+PIXEL_LIMIT = 2**26  # 8192 x 8192; the largest photograph of ImageNet has 61 million
+KINDS = "a JPEG, PNG, GIF or BMP image"
+
+
+class UnusableImageError(Exception):
+    """An image that cannot be decoded; the message says why, as in "is empty"."""
+
+
+class Header(NamedTuple):
+    """The beginning of an image file."""
+
+    kind: str  # "jpeg", "png", "gif" or "bmp"
+    height: int
+    width: int
+
+    @property
+    def pixels(self) -> int:
+        return self.height * self.width
+
+
+def read(content: bytes) -> Header:
+    """The kind and size of an encoded image, told by content alone.
+
+    Raises:
+        UnusableImageError: it is no image, or too large a one.
+    """
+    kind = kind_of(content)
+    if kind is None:
+        raise UnusableImageError(_what_else(content))
+    try:
+        height, width = _SIZES[kind](content)
+    except (struct.error, IndexError) as error:
+        raise UnusableImageError("is cut short") from error
+    if height < 1 or width < 1:
+        raise UnusableImageError(f"has {width}x{height} pixels")
+    if height * width > PIXEL_LIMIT:
+        raise UnusableImageError(
+            f"has {width}x{height} pixels, at most {PIXEL_LIMIT:,} are decoded"
+        )
+    return Header(kind, height, width)
+
+
+def kind_of(content: bytes) -> str | None:
+    """The kind of an image by its first eight bytes, or None."""
+    for kind, beginnings in _BEGINNINGS.items():
+        if content.startswith(beginnings):
+            return kind
+    return None
+
+
+def is_web_page(content: bytes) -> bool:
+    """Whether a file begins like a web page, as refused downloads do."""
+    return content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+
+
+def _what_else(content: bytes) -> str:
+    if not content:
+        return "is empty"
+    if is_web_page(content):
+        return "is a web page"
+    return f"is not {KINDS} (it begins with {content[:8]!r})"
+
+
+def _png_size(content: bytes) -> tuple[int, int]:
+    width, height = struct.unpack_from(">II", content, 16)
+    return height, width
+
+
+def _gif_size(content: bytes) -> tuple[int, int]:
+    width, height = struct.unpack_from("<HH", content, 6)
+    return height, width
+
+
+def _bmp_size(content: bytes) -> tuple[int, int]:
+    (header,) = struct.unpack_from("<I", content, 14)
+    form = "<HHHH" if header == 12 else "<iiHH"
+    width, height, _, bits = struct.unpack_from(form, content, 18)
+    if bits not in (24, 32):
+        # TensorFlow would take the numbers of the colours for shades of gray.
+        raise UnusableImageError("is a BMP image with a palette; save it as PNG")
+    return abs(height), width  # rows may go from the top, with a negative height
+
+
+def _jpeg_size(content: bytes) -> tuple[int, int]:
+    """From the first start-of-frame segment."""
+    place = 2
+    while True:
+        while content[place] != 0xFF:  # padding between segments
+            place += 1
+        while content[place] == 0xFF:
+            place += 1
+        marker = content[place]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return struct.unpack_from(">HH", content, place + 4)
+        if marker in (0xD9, 0xDA):  # the end, or pixels before any frame
+            raise IndexError
+        standalone = marker == 0x01 or 0xD0 <= marker <= 0xD8
+        place += 1
+        if not standalone:
+            place += max(2, struct.unpack_from(">H", content, place)[0])
+
+
+_BEGINNINGS = {
+    "jpeg": (b"\xff\xd8\xff",),
+    "png": (b"\x89PNG\r\n\x1a\n",),
+    "gif": (b"GIF87a", b"GIF89a"),
+    "bmp": (b"BM",),
+}
+_SIZES = {"jpeg": _jpeg_size, "png": _png_size, "gif": _gif_size, "bmp": _bmp_size}

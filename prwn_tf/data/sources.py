@@ -1,0 +1,33 @@
+"""What a user gives as --source: a folder, or an archive, unpacked for a while."""
+
+import contextlib
+import pathlib
+import shutil
+from collections.abc import Iterator
+
+from prwn_tf.data import archives, legacy_pickle, tree
+from prwn_tf.errors import UserError
+
+
+@contextlib.contextmanager
+def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path]:
+    """The folder of raw files; a single pickle is given as it is.
+
+    Args:
+        scratch: folder to unpack an archive in, which is deleted at the end.
+    """
+    if not source.exists():
+        raise UserError(f"{source} does not exist; give what you have as --source")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        if source.is_dir() or legacy_pickle.looks_like_one(tree.beginning(source)):
+            yield source
+        else:
+            print(f"unpacking {source}", flush=True)
+            archives.unpack(source, scratch)
+            yield scratch
+    except UserError as error:
+        # The user knows the archive, and not where it was unpacked.
+        raise type(error)(str(error).replace(str(scratch), str(source))) from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,69 @@
+"""What a prepared data set holds, in a few lines for people."""
+
+import pathlib
+from typing import Any
+
+from prwn_tf.data import store
+
+NAMED = 5
+
+
+def lines(directory: pathlib.Path) -> list[str]:
+    """Splits, size, and what was left out or is unlike the published data set."""
+    manifest = store.read_manifest(directory)
+    return [
+        _splits(manifest),
+        *_skipped(manifest),
+        *_partial(manifest),
+        *_uneven(manifest),
+    ]
+
+
+def _splits(manifest: dict[str, Any]) -> str:
+    splits = manifest["splits"]
+    parts = [
+        f"{split} {len(splits[split]['classes']):,} classes of "
+        f"{splits[split]['images']:,} images"
+        for split in store.SPLITS
+    ]
+    if store.UNLABELED in splits:
+        parts.append(f"{splits[store.UNLABELED]['images']:,} images without a class")
+    size = sum(part["bytes"] for part in splits.values())
+    shape = "x".join(map(str, manifest["image_shape"]))
+    return f"{', '.join(parts)}; {shape}, {size:,} bytes"
+
+
+def _skipped(manifest: dict[str, Any]) -> list[str]:
+    counts = manifest.get("skipped") or {}
+    if not counts:
+        return []
+    what = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    unreadable = manifest.get("unreadable") or []
+    return [f"skipped: {what}{_some(unreadable)}"]
+
+
+def _partial(manifest: dict[str, Any]) -> list[str]:
+    if "partial" not in manifest:
+        return []
+    partial = manifest["partial"]
+    return [
+        f"partial: {partial['missing']} of {partial['of']} classes are missing"
+        f"{_some(partial['classes'])}"
+    ]
+
+
+def _uneven(manifest: dict[str, Any]) -> list[str]:
+    if "uneven" not in manifest:
+        return []
+    published, classes = manifest["uneven"]["published"], manifest["uneven"]["classes"]
+    counts = [f"{name} has {count}" for name, count in classes.items()]
+    return [
+        f"unlike the published {published} images a class, {len(classes)} classes "
+        f"have others{_some(counts)}"
+    ]
+
+
+def _some(names: list[str]) -> str:
+    if not names:
+        return ""
+    return f" ({', '.join(names[:NAMED])}{', ...' * (len(names) > NAMED)})"

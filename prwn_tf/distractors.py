@@ -1,0 +1,62 @@
+"""Shows where the walker goes among the points of test episodes with distractors.
+
+    python -m prwn_tf.distractors --workdir=runs/omniglot
+    python -m prwn_tf.distractors --workdir=runs/pn --workdir=runs/prwn --label=PN \
+        --label=PRWN --output=results/figures
+
+Unset, there are as many distractor classes as ways and 10 unlabelled images a class,
+as in the paper's analysis.
+"""
+
+import pathlib
+
+from absl import flags
+
+from prwn_tf import cli, runs
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.data import catalog
+from prwn_tf.episodes import pools
+from prwn_tf.errors import UserError
+
+FLAGS = flags.FLAGS
+cli.define_analysis_flags()
+cli.define_task_flags()
+cli.define_data_flags()
+flags.adopt_module_key_flags(cli)
+
+
+def main() -> None:
+    found = runs.open_runs(FLAGS.workdir, FLAGS.label)
+    spec = cli.task_spec(default_spec(found[0].config.test))
+    if spec.distractors == 0 or spec.unlabeled == 0:
+        raise UserError(
+            "episodes need distractors among their unlabelled images, got "
+            f"--distractors={spec.distractors} --unlabeled={spec.unlabeled}"
+        )
+    stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
+    pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
+    settings = cli.analysis_settings(spec)
+
+    cli.load_tensorflow()  # takes seconds, so flags and data are checked first
+    from prwn_tf.evaluation import distraction
+
+    subjects = [run.subject(stores, FLAGS.split) for run in found]
+    output = pathlib.Path(FLAGS.output or found[0].workdir.path / "analysis")
+    finding = distraction.find(subjects, settings)
+    finding.publish(output)
+    print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
+    print("\n".join(finding.lines))
+    print(
+        f"numbers and figures are in {output} (distractors*); to look at them: "
+        f"tensorboard --logdir={output}"
+    )
+
+
+def default_spec(test: EpisodeSpec) -> EpisodeSpec:
+    """The paper's: as many distractor classes as ways; a query is drawn, not asked."""
+    distractors = test.distractors or test.way
+    return EpisodeSpec(test.way, test.shot, 1, unlabeled=10, distractors=distractors)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,55 @@
+"""A picture of an episode: what a model learns from and is asked.
+
+A row for each class: support framed green, queries blue, unlabelled images gray. Below
+them the distractor classes, framed red, and images of no class, framed yellow.
+"""
+
+import numpy as np
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.episodes.pipeline import Episode
+
+SMALLEST = 56  # pixels of an image in the picture
+FRAME = 3
+GREEN, BLUE, GRAY, RED, YELLOW = (
+    (40, 160, 60),
+    (40, 90, 220),
+    (150, 150, 150),
+    (220, 40, 40),
+    (235, 190, 20),
+)
+
+
+def picture(episode: Episode, spec: EpisodeSpec) -> np.ndarray:
+    """The images of an episode, uint8, as one: -> [height, width, 3]."""
+    support, query, points = (np.asarray(part) for part in episode)
+    by_class = [
+        points[start : start + spec.unlabeled]
+        for start in range(0, spec.class_points, max(1, spec.unlabeled))
+    ]
+    by_class += [points[:0]] * (spec.classes - len(by_class))
+    rows = [
+        [*_framed(support[n], GREEN), *_framed(query[n], BLUE), *_framed(own, GRAY)]
+        for n, own in enumerate(by_class[: spec.way])
+    ]
+    columns = len(rows[0])
+    blank = np.full_like(rows[0][0], 255)
+    known = [blank] * (spec.shot + spec.query)
+    rows += [[*known, *_framed(own, RED)] for own in by_class[spec.way :]]
+    extra = _framed(points[spec.class_points :], YELLOW)
+    rows += [extra[start : start + columns] for start in range(0, len(extra), columns)]
+    return np.vstack(
+        [np.hstack([*row, *[blank] * (columns - len(row))]) for row in rows]
+    )
+
+
+def _framed(images: np.ndarray, color: tuple[int, int, int]) -> list[np.ndarray]:
+    """Images [n, H, W, 1 or 3], enlarged if they are small, with a frame around."""
+    scale = -(-SMALLEST // images.shape[1])
+    large = images.repeat(scale, axis=1).repeat(scale, axis=2)
+    large = np.broadcast_to(large, [*large.shape[:3], 3])
+    count, height, width, _ = large.shape
+    framed = np.full((count, height + 4 * FRAME, width + 4 * FRAME, 3), 255, np.uint8)
+    framed[:, FRAME:-FRAME, FRAME:-FRAME] = color
+    framed[:, 2 * FRAME : -2 * FRAME, 2 * FRAME : -2 * FRAME] = large
+    return list(framed)

@@ -1,0 +1,76 @@
+"""The distractor analysis of several runs: numbers, curve, histogram and pictures."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from prwn_tf.evaluation import figures, visit_figures
+from prwn_tf.evaluation.findings import Finding, Row, floats
+from prwn_tf.evaluation.settings import Settings
+from prwn_tf.evaluation.subject import Subject
+from prwn_tf.evaluation.visits import Visits, visits
+
+
+def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
+    """Where each run's walker goes, and what the filter makes of it."""
+    found = [
+        visits(subject, settings.spec, settings.episodes, settings.smoothing)
+        for subject in subjects
+    ]
+    rows = [each.summary() for each in found]
+    drawn = {
+        "distractors_roc": figures.rendered(visit_figures.roc, found),
+        "distractors_histogram": figures.rendered(visit_figures.histogram, found),
+    }
+    for subject, each in zip(subjects, found, strict=True):
+        name = "".join(letter if letter.isalnum() else "_" for letter in each.label)
+        drawn[f"distractors_episode_{name}"] = _picture(subject, each, settings)
+    return Finding(
+        name="distractors",
+        lines=[_line(row) for row in rows],
+        numbers={
+            **settings.about("smoothing", "episode"),
+            "rows": rows,
+            "roc": [_curve(each) for each in found],
+        },
+        tables={
+            "distractors": rows,
+            "distractors_episodes": [row for each in found for row in _episodes(each)],
+        },
+        figures=drawn,
+    )
+
+
+def _picture(subject: Subject, found: Visits, settings: Settings) -> bytes:
+    plan = subject.plan(settings.spec, settings.episode)
+    images = subject.store.read(plan.unlabeled.numpy())
+    return figures.rendered(visit_figures.episode, found, settings.episode, images)
+
+
+def _episodes(found: Visits) -> list[Row]:
+    columns = found.episode_values()
+    return [
+        {"run": found.label, "episode": index}
+        | floats(zip(columns, values, strict=True))
+        for index, values in enumerate(np.stack([*columns.values()], axis=1))
+    ]
+
+
+def _curve(found: Visits) -> Row:
+    curve = found.separation
+    return {
+        "run": found.label,
+        "distractors_taken": curve.alarms.tolist(),
+        "clean_found": curve.caught.mean(axis=0).tolist(),
+    }
+
+
+def _line(row: Row) -> str:
+    def shown(name: str) -> str:
+        return f"{row[name]:.3f} ± {row[f'{name}_interval']:.3f}"
+
+    return (
+        f"{row['run']:12} p_clean {shown('p_clean_smoothed')} (raw "
+        f"{shown('p_clean_raw')}), p_dist {shown('p_dist_smoothed')}, ROC area "
+        f"{shown('roc_area')}, clean among the kept {shown('clean_share_of_kept')}"
+    )

@@ -1,0 +1,70 @@
+"""What an analysis found, on its way to files and TensorBoard."""
+
+import dataclasses
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from prwn_tf import files
+
+Row = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Numbers, tables and figures of one analysis."""
+
+    name: str
+    lines: Sequence[str]  # for the reader at the terminal
+    numbers: Mapping[str, Any]  # the content of its JSON file
+    tables: Mapping[str, Sequence[Row]]  # file name -> rows of a CSV file
+    figures: Mapping[str, bytes]  # file name -> PNG
+
+    def publish(self, folder: pathlib.Path) -> None:
+        """Writes every file of the finding, and its figures for TensorBoard."""
+        files.write_json(folder / f"{self.name}.json", self.numbers)
+        for name, rows in self.tables.items():
+            header = list(rows[0])
+            files.write_csv(
+                folder / f"{name}.csv",
+                header,
+                ([_plain(row[column]) for column in header] for row in rows),
+            )
+        for name, content in self.figures.items():
+            files.write_bytes(folder / f"{name}.png", content)
+        _summarize(self, folder / "tensorboard")
+
+
+def _plain(value: Any) -> Any:
+    """Six digits of a number are enough to plot it."""
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _summarize(finding: Finding, folder: pathlib.Path) -> None:
+    with files.storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    writer = tf.summary.create_file_writer(str(folder))
+    with writer.as_default(step=0):
+        for name, content in finding.figures.items():
+            image = tf.io.decode_png(content, channels=3)
+            tf.summary.image(f"analysis/{name}", image[None])
+    writer.close()
+
+
+def mean_and_interval(values: np.ndarray) -> tuple[float, float]:
+    """Mean over episodes and half the width of its 95 % interval: [E] -> two."""
+    return float(np.mean(values)), float(1.96 * np.std(values) / np.sqrt(len(values)))
+
+
+def shown(values: np.ndarray) -> str:
+    """Mean and interval as they are printed: [E]."""
+    mean, interval = mean_and_interval(values)
+    return f"{mean:.3f} ± {interval:.3f}"
+
+
+def floats(pairs: Iterable[tuple[str, Any]]) -> dict[str, float]:
+    """Numbers of NumPy as those of Python, which JSON can hold."""
+    return {name: float(value) for name, value in pairs}

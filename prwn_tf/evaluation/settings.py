@@ -1,0 +1,47 @@
+"""What the analyses look at; needs no TensorFlow, so that flags are checked first."""
+
+import dataclasses
+from typing import Any
+
+from prwn_tf import config as config_lib
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the analyses look at.
+
+    Attributes:
+        spec: the episodes to walk through.
+        query: of a class, where accuracy is measured.
+        ways: numbers of classes to tell apart; empty for the published ones.
+        steps: inner steps of a walk, at most.
+        smoothing: of the graph that is walked on.
+        epsilon: how far an image is moved for local consistency.
+        episode: the one that is drawn.
+    """
+
+    spec: EpisodeSpec
+    episodes: int = 300
+    query: int = 1
+    ways: tuple[int, ...] = ()
+    steps: int = 10
+    smoothing: float = 0.1
+    epsilon: float = 8.0
+    episode: int = 0
+
+    def __post_init__(self):
+        if self.episode >= self.episodes:
+            raise UserError(
+                f"--episode={self.episode} is not among the {self.episodes} episodes "
+                "from 0 on; raise --eval_episodes"
+            )
+
+    def about(self, *more: str) -> dict[str, Any]:
+        """The settings that belong to every result, and those named."""
+        return {
+            "spec": config_lib.to_dict(self.spec),
+            "episodes": self.episodes,
+            **{name: getattr(self, name) for name in more},
+        }

@@ -1,0 +1,146 @@
+"""Accuracy against the number of classes to tell apart."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.evaluation import figures
+from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
+from prwn_tf.evaluation.findings import Finding
+from prwn_tf.evaluation.settings import Settings
+from prwn_tf.evaluation.subject import Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WAYS = (5, 10, 15, 20, 50, 100, 200, 400, 800)  # the paper: mini to 20, Omniglot to 800
+CLASSIFIED = 60_000  # classes over all episodes: one of many ways has many queries
+FEWEST = 20
+
+
+def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
+    """Inductive accuracy of every run; with two, what the second gains."""
+    ways = settings.ways or default_ways(len(subjects[0].pools.names))
+    base = dataclasses.replace(
+        settings.spec, query=settings.query, unlabeled=0, distractors=0
+    )
+    found = {
+        subject.label: accuracy_by_way(subject, base, ways, settings.episodes)
+        for subject in subjects
+    }
+    rows = [
+        {"run": label, **evaluation.row()}
+        for label, evaluations in found.items()
+        for evaluation in evaluations
+    ]
+    lines = [
+        f"{label:12} {evaluation}"
+        for label, evaluations in found.items()
+        for evaluation in evaluations
+    ]
+    gains = []
+    if len(found) == 2:
+        gains = _gain_rows(*found.values())
+        first, second = found
+        last = gains[-1]
+        lines.append(
+            f"{second} over {first}: {100 * last['gain']:+.1f} ± "
+            f"{100 * last['interval']:.1f} % relative at {last['way']} ways"
+        )
+    return Finding(
+        name="ways",
+        lines=lines,
+        numbers={"rows": rows, "relative_gain": gains},
+        tables={"ways": rows},
+        figures={"ways": figures.rendered(draw, found)},
+    )
+
+
+def default_ways(classes: int) -> list[int]:
+    """The published numbers of ways that a split has classes for."""
+    return [way for way in WAYS if way <= classes] or [classes]
+
+
+def episodes_for(way: int, episodes: int) -> int:
+    """How many episodes to score: fewer where each one has more classes."""
+    return min(episodes, max(FEWEST, CLASSIFIED // way))
+
+
+def accuracy_by_way(
+    subject: Subject, base: EpisodeSpec, ways: Sequence[int], episodes: int
+) -> list[Evaluation]:
+    """Inductive accuracy for each number of ways; shots and queries as in `base`."""
+    evaluator = Evaluator(subject.pools, subject.model.head, subject.seed)
+    found = []
+    for way in ways:
+        spec = dataclasses.replace(base, way=way)
+        found += evaluator(
+            subject.embeddings, spec, ["none"], episodes_for(way, episodes)
+        )
+    return found
+
+
+def relative_gain(before: Evaluation, after: Evaluation) -> tuple[float, float]:
+    """How much better `after` is, as a share of `before`, with its 95 % interval.
+
+    Both score the same episodes, so the interval is of the ratio of paired means.
+    """
+    ratio = after.accuracy / before.accuracy
+    residual = after.accuracies - ratio * before.accuracies  # mean 0
+    error = 1.96 * np.std(residual) / np.sqrt(len(residual)) / before.accuracy
+    return ratio - 1, float(error)
+
+
+def _gain_rows(
+    base: Sequence[Evaluation], other: Sequence[Evaluation]
+) -> list[dict[str, float | int]]:
+    rows = []
+    for before, after in zip(base, other, strict=True):
+        gain, interval = relative_gain(before, after)
+        rows.append({"way": before.spec.way, "gain": gain, "interval": interval})
+    return rows
+
+
+def draw(found: dict[str, Sequence[Evaluation]]) -> "Figure":
+    """Accuracy against ways; with two runs, what the second gains on the first."""
+    panels = 2 if len(found) == 2 else 1
+    figure = figures.new(figures.PAGE if panels == 2 else figures.COLUMN, 2.5)
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    for index, (label, evaluations) in enumerate(found.items()):
+        ways = [each.spec.way for each in evaluations]
+        accuracy = np.array([100 * each.accuracy for each in evaluations])
+        interval = np.array([100 * each.interval for each in evaluations])
+        figures.curve(axes[0], index, label, ways, accuracy, interval)
+    axes[0].set(ylabel=f"{evaluations[0].spec.shot}-shot accuracy (%)")
+    axes[0].legend()
+    if panels == 2:
+        _draw_gain(axes[1], *found.items())
+    for each in axes:
+        _logarithmic(each, ways)
+        each.set(xlabel="ways (classes to tell apart)")
+    return figure
+
+
+def _draw_gain(
+    axes: "Axes",
+    base: tuple[str, Sequence[Evaluation]],
+    other: tuple[str, Sequence[Evaluation]],
+) -> None:
+    rows = _gain_rows(base[1], other[1])
+    way, gain, interval = (
+        np.array([row[name] for row in rows]) for name in ("way", "gain", "interval")
+    )
+    figures.curve(axes, 2, "", way, 100 * gain, 100 * interval)
+    axes.axhline(0, color="0.45", lw=1)
+    axes.set(ylabel=f"gain of {other[0]} over {base[0]} (%)")
+
+
+def _logarithmic(axes: "Axes", ways: Sequence[int]) -> None:
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    crowded = len(ways) > 6
+    axes.set_xticks(ways, [str(way) for way in ways], rotation=45 if crowded else 0)

@@ -1,0 +1,66 @@
+"""Learning by association (Haeusser et al. 2017), where the random walk comes from.
+
+A walker goes from a labelled point a to an unlabelled one b and straight back, by
+softmax of dot products, and should end at a point of the class it left:
+
+    walker = mean_i mean_{j of the same class} −log (P_ab P_ba)_ij
+    visit  = mean_b −log mean_i (P_ab)_ib
+
+With one labelled point a class this is the prototypical walk without inner steps and
+without smoothing, but for the similarity.
+"""
+
+import tensorflow as tf
+
+from prwn_tf.config import AssociationConfig, TrainConfig
+from prwn_tf.regularizers.base import Context, Regularizer, Terms
+from prwn_tf.walk import graph as graph_lib
+from prwn_tf.walk import losses
+
+
+def association_losses(
+    labeled: tf.Tensor,
+    unlabeled: tf.Tensor,
+    similarity: graph_lib.Similarity = graph_lib.dot_product,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Walker and visit loss: labelled [N, K, D], unlabelled [U, D] -> [], []."""
+    way, count, size = labeled.shape
+    points = tf.reshape(labeled, [way * count, size])  # [A, D], A = N * K
+    graph = graph_lib.log_transitions(
+        points, unlabeled, smoothing=0, similarity=similarity
+    )
+    paths = graph.leave[:, :, None] + graph.arrive[None, :, :]  # [A, U, A]
+    log_landing = tf.reduce_logsumexp(paths, axis=1)  # [A, A]
+    by_class = tf.reshape(log_landing, [way, count, way, count])
+    at_home = tf.linalg.diag_part(tf.transpose(by_class, [1, 3, 0, 2]))  # [K, K, N]
+    visit = losses.log_visit_probability(graph)  # [U]
+    return -tf.reduce_mean(at_home), -tf.reduce_mean(visit)
+
+
+class Association(Regularizer):
+    """Adds weight * (walker + visit) over every labelled point, queries included."""
+
+    names = ("association_walker", "association_visit")
+
+    def __init__(self, config: AssociationConfig):
+        self._config = config
+
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> "Association | None":
+        return cls(config.association) if config.association.weight > 0 else None
+
+    def __call__(self, context: Context) -> Terms:
+        way, _, size = context.support.shape
+        queries = tf.reshape(context.queries, [way, -1, size])
+        labeled = tf.concat([context.support, queries], axis=1)  # [N, K + q, D]
+        walker, visit = association_losses(
+            tf.cast(labeled, tf.float32), tf.cast(context.unlabeled, tf.float32)
+        )
+        config = self._config
+        return Terms(
+            losses={
+                "association_walker": config.weight * walker,
+                "association_visit": config.weight * config.visit_weight * visit,
+            },
+            statistics={},
+        )

@@ -1,0 +1,91 @@
+import csv
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli import program
+
+
+def test_all_analyses_of_two_runs(finished, data_dir, tmp_path):
+    other = shutil.copytree(finished, tmp_path / "other")
+    result = program.run(
+        "analyze",
+        f"--workdir={finished}",
+        f"--workdir={other}",
+        f"--data_dir={data_dir}",
+        f"--output={tmp_path / 'out'}",
+        "--ways=2,5",
+        "--eval_episodes=10",
+        "--walk_steps=3",
+        "--unlabeled=2",
+    )
+    assert result.returncode == 0, result.stderr
+    output = tmp_path / "out"
+    landing = list(csv.DictReader((output / "landing.csv").open()))
+    labels = ["PRWN (prwn)", "PRWN (other)"]
+    assert [row["run"] for row in landing] == [labels[0]] * 4 + [labels[1]] * 4
+    ways = json.loads((output / "ways.json").read_text())
+    assert [row["way"] for row in ways["rows"]] == [2, 5, 2, 5]
+    assert ways["rows"][0]["query"] == 14  # as the run was tested
+    assert [row["gain"] for row in ways["relative_gain"]] == [0, 0]  # a copy
+    consistency = json.loads((output / "consistency.json").read_text())
+    losses = [row["vat_loss"] for row in consistency["rows"]]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert losses[0] > 0
+    points = list(csv.DictReader((output / "embedding.csv").open()))
+    assert len(points) == 2 * (5 * 20 + 5)
+    for name in ("landing", "ways", "consistency", "embedding"):
+        assert name in result.stdout.splitlines()
+        assert (output / f"{name}.png").stat().st_size < 100_000
+    assert "numbers and figures are in" in result.stdout.splitlines()[-1]
+
+
+def test_one_analysis_leaves_the_others_out(finished, data_dir, tmp_path):
+    result = program.run(
+        "analyze",
+        f"--workdir={finished}",
+        f"--data_dir={data_dir}",
+        f"--output={tmp_path}",
+        "--what=landing",
+        "--eval_episodes=5",
+    )
+    assert result.returncode == 0, result.stderr
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {"landing.json", "landing.csv", "landing.png", "tensorboard"}
+    assert len(list(csv.reader((tmp_path / "landing.csv").open()))) == 1 + 11
+
+
+@pytest.mark.parametrize(
+    ("flags", "texts"),
+    [
+        (["--what=landing,color"], ["--what takes landing, ways", "got 'color'"]),
+        (["--ways=5,161"], ["161 classes", "test split has 160"]),
+        (["--way=161"], ["161 classes", "test split has 160"]),
+        (["--split=val", "--ways=81"], ["81 classes", "val split has 80"]),
+    ],
+)
+def test_impossible_settings_exit_with_2(finished, data_dir, flags, texts):
+    result = program.run(
+        "analyze", f"--workdir={finished}", f"--data_dir={data_dir}", *flags
+    )
+    program.assert_one_line(result, 2, *texts)
+
+
+@pytest.mark.parametrize(
+    ("package", "what"), [("matplotlib", "landing"), ("sklearn", "embedding")]
+)
+def test_a_missing_package_is_named(finished, data_dir, package, what):
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+sys.argv = ["analyze", "--workdir={finished}", "--data_dir={data_dir}", "--what={what}"]
+from prwn_tf import analyze, cli
+cli.run(analyze.main)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    program.assert_one_line(result, 2, package, "pip install -e '.[figures]'")

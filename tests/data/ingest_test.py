@@ -1,0 +1,220 @@
+"""From a folder of images to a store: bad images, too little space, a second try."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from prwn_tf import files
+from prwn_tf.data import catalog, ingest, store, summary
+from prwn_tf.errors import StorageError, UserError
+from tests.data import made
+
+NAMES = [f"class {letter}" for letter in "abcdefg"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    return made.class_folders(tmp_path / "in", NAMES, images=4)
+
+
+def prepare(tmp_path, source, **options):
+    options = {"image_size": made.SIZE} | options
+    catalog.prepare("folder", tmp_path, catalog.Options(source=source, **options))
+    return store.open_dataset(tmp_path / "folder")
+
+
+def refused(tmp_path, source, message, kind=UserError, **options):
+    with pytest.raises(kind, match=message) as caught:
+        prepare(tmp_path, source, **options)
+    assert "\n" not in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
+    return str(caught.value)
+
+
+def test_pixels_are_those_of_the_files(tmp_path, source):
+    stores = prepare(tmp_path, source)
+
+    for part in stores.values():
+        for place, name in enumerate(part.names):
+            expected = [made.pixels(NAMES.index(name), index) for index in range(4)]
+            np.testing.assert_array_equal(part.read(part.rows(place)), expected)
+
+
+def test_many_images_keep_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest, "DECODED_BYTES", 0)  # groups of one batch
+    monkeypatch.setattr(ingest, "LOADED_BYTES", 300)  # a few images at once
+    source = made.class_folders(tmp_path / "in", NAMES, images=150)
+    stores = prepare(tmp_path, source)
+
+    greens = stores["train"].images[:, 0, 0, 1].reshape(-1, 150)
+    order = np.argsort([str(number) for number in range(150)])
+    np.testing.assert_array_equal(greens, [100 + order] * len(stores["train"].names))
+
+
+def test_the_same_images_give_the_same_bytes(tmp_path, source):
+    prepare(tmp_path, source)
+    first = store.read_manifest(tmp_path / "folder")
+    prepare(tmp_path, source)
+    assert store.read_manifest(tmp_path / "folder") == first
+
+
+BAD = {
+    "empty.jpg": (b"", "is empty"),
+    "page.jpg": (b"<!DOCTYPE html>", "is a web page"),
+    "text.png": (b"no image", "is not a JPEG, PNG, GIF or BMP image"),
+    "cut.png": (made.png(0, 0)[:60], "is a damaged or incomplete PNG image"),
+}
+
+
+def spoil(source):
+    for number, (name, (content, _)) in enumerate(BAD.items()):
+        made.write(source / NAMES[number] / name, content)
+    made.write(source / NAMES[0] / "photo.jpg", made.png(0, 9))  # only misnamed
+
+
+def test_bad_images_are_all_named(tmp_path, source):
+    spoil(source)
+    message = refused(tmp_path, source, r"^4 images cannot be decoded: .*--skip_bad_im")
+    for name, (_, reason) in BAD.items():
+        assert f"{name} {reason}" in message
+
+
+def test_one_bad_image(tmp_path, source):
+    made.write(source / NAMES[2] / "é.jpg", b"")
+    refused(
+        tmp_path, source, r"^1 image cannot be decoded: .*class c/é.jpg is empty; rep"
+    )
+
+
+def test_no_more_than_twenty_bad_images_are_named(tmp_path, source):
+    for name in NAMES:
+        for number in range(9):
+            made.write(source / name / f"bad{number}.jpg", b"")
+    message = refused(tmp_path, source, "^at least 27 images cannot be decoded")
+    assert message.count("is empty") == 20
+
+
+def test_bad_images_can_be_left_out_and_are_recorded(tmp_path, source):
+    spoil(source)
+    stores = prepare(tmp_path, source, skip_bad_images=True)
+    manifest = store.read_manifest(tmp_path / "folder")
+
+    assert sum(len(part) for part in stores.values()) == 4 * len(NAMES) + 1
+    assert manifest["skipped"] == {"unreadable images": 4}
+    assert len(manifest["unreadable"]) == 4
+    assert any("page.jpg is a web page" in text for text in manifest["unreadable"])
+    text = "\n".join(summary.lines(tmp_path / "folder"))
+    assert "skipped: 4 unreadable images" in text
+
+
+def test_a_class_that_is_left_with_one_image(tmp_path, source):
+    for index in range(3):
+        made.write(source / NAMES[3] / f"{index}.png", b"")
+    refused(
+        tmp_path,
+        source,
+        "class 'class d' has 1 of 4 images left .* at least 2 are needed",
+        skip_bad_images=True,
+    )
+
+
+def test_a_file_that_cannot_be_read(tmp_path, source):
+    (source / NAMES[1] / "gone.jpg").symlink_to(tmp_path / "nowhere")
+    refused(tmp_path, source, r"gone.jpg cannot be read: No such file")
+
+
+def test_a_huge_file_is_not_read(tmp_path, source):
+    with (source / NAMES[1] / "huge.jpg").open("wb") as file:
+        os.truncate(file.fileno(), 2**40)
+    refused(tmp_path, source, "huge.jpg has 1,099,511,627,776 bytes")
+
+
+def test_too_little_space_is_said_before_anything_is_written(
+    tmp_path, source, monkeypatch
+):
+    monkeypatch.setattr(files, "free_space", lambda path: 1000)
+    refused(
+        tmp_path,
+        source,
+        "28 images of 16x16 need 21,504 bytes in .* 1,000 are free",
+        StorageError,
+    )
+
+
+def test_an_older_data_set_survives_a_failed_try(tmp_path, source):
+    prepare(tmp_path, source)
+    before = store.read_manifest(tmp_path / "folder")
+    spoil(source)
+    with pytest.raises(UserError, match="cannot be decoded"):
+        prepare(tmp_path, source)
+
+    assert store.read_manifest(tmp_path / "folder") == before
+    store.verify(tmp_path / "folder")
+
+
+def test_an_interrupted_import_is_continued(tmp_path, source, monkeypatch, capsys):
+    class Interrupted(ingest.Decoder):
+        calls = 0
+
+        def __call__(self, contents):
+            Interrupted.calls += 1
+            if Interrupted.calls > 3:
+                raise KeyboardInterrupt
+            return super().__call__(contents)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "Decoder", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(tmp_path, source)
+    assert not (tmp_path / "folder").exists()
+
+    prepare(tmp_path, source)
+    assert "continuing where an earlier run was stopped, at image 12" in (
+        capsys.readouterr().out
+    )
+    found = store.read_manifest(tmp_path / "folder")["splits"]
+    prepare(tmp_path / "again", source)
+    assert store.read_manifest(tmp_path / "again/folder")["splits"] == found
+
+
+def test_images_without_labels(tmp_path, source):
+    made.class_folders(source, ["loose"], images=5)
+    stores = prepare(tmp_path, source, unlabeled_source=source / "loose")
+
+    assert len(stores[store.UNLABELED]) == 5
+    assert "loose" not in json.dumps(store.read_manifest(tmp_path / "folder")["splits"])
+    assert "5 images without a class" in summary.lines(tmp_path / "folder")[0]
+
+
+def test_bad_images_without_labels(tmp_path, source):
+    made.write(tmp_path / "in/class a/../loose/1.jpg", b"")
+    with pytest.raises(UserError, match=r"1.jpg is empty"):
+        prepare(tmp_path, source, unlabeled_source=source / "loose")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("glyphs", {"source": "x"}),
+        ("glyphs", {"allow_partial": True}),
+        ("omniglot", {"image_size": 84}),
+        ("mini", {"hold_out": "images"}),
+        ("folder", {"allow_partial": True}),
+        ("tiered", {"seed": 1}),
+    ],
+)
+def test_options_of_other_data_sets(tmp_path, name, options):
+    [option] = options
+    with pytest.raises(
+        UserError, match=f"--{option} does not apply to .*={name}, only"
+    ):
+        catalog.prepare(name, tmp_path, catalog.Options(**options))
+
+
+def test_a_place_with_files_of_the_user(tmp_path, source):
+    source.rename(tmp_path / "folder")
+    with pytest.raises(UserError, match="no prepared data set"):
+        prepare(tmp_path, tmp_path / "folder")
+    assert (tmp_path / "folder/class a/0.png").exists()

@@ -1,0 +1,43 @@
+import numpy as np
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.episodes import picture
+from prwn_tf.episodes.pipeline import Episode
+
+SPEC = EpisodeSpec(way=2, shot=1, query=3, unlabeled=2, distractors=1)
+CELL = picture.SMALLEST + 4 * picture.FRAME
+
+
+def images(value, *shape):
+    return np.full((*shape, 14, 14, 1), value, np.uint8)
+
+
+def cell(found, row, column):
+    """The color of a frame, and of the middle of the image in it."""
+    top, left = row * CELL, column * CELL
+    frame = found[top + picture.FRAME, left + CELL // 2]
+    return tuple(frame.tolist()), found[top + CELL // 2, left + CELL // 2, 0]
+
+
+def test_every_image_has_its_place_and_frame():
+    episode = Episode(images(1, 2, 1), images(2, 2, 3), images(3, 6))
+    found = picture.picture(episode, SPEC)
+    assert found.shape == (3 * CELL, 6 * CELL, 3)
+    assert cell(found, 0, 0) == (picture.GREEN, 1)
+    assert cell(found, 1, 3) == (picture.BLUE, 2)
+    assert cell(found, 1, 5) == (picture.GRAY, 3)
+    assert cell(found, 2, 0) == ((255, 255, 255), 255)  # distractors have no support
+    assert cell(found, 2, 4) == (picture.RED, 3)
+
+
+def test_no_unlabelled_images():
+    episode = Episode(images(1, 2, 1), images(2, 2, 3), images(3, 0))
+    spec = EpisodeSpec(way=2, shot=1, query=3)
+    assert picture.picture(episode, spec).shape == (2 * CELL, 4 * CELL, 3)
+
+
+def test_color_images_keep_their_colors():
+    colored = np.broadcast_to(np.uint8([9, 8, 7]), (2, 1, 60, 60, 3))
+    episode = Episode(colored, colored, colored[:0, 0])
+    found = picture.picture(episode, EpisodeSpec(way=2, shot=1, query=1))
+    assert found[30, 30].tolist() == [9, 8, 7]

@@ -1,0 +1,43 @@
+import csv
+
+import numpy as np
+
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.evaluation import report
+from prwn_tf.evaluation.evaluate import Evaluation
+
+
+def evaluations(specs, adaptations):
+    return [
+        Evaluation(spec, adapt, np.array([0.5, 0.5 + 0.25 * index]))
+        for spec in specs
+        for index, adapt in enumerate(adaptations)
+    ]
+
+
+SPECS = [EpisodeSpec(5, 1, 14, 5, 0), EpisodeSpec(20, 1, 14, 5, 0)]
+
+
+def test_table_has_a_line_for_each_kind_of_episode():
+    text = report.table(evaluations(SPECS, ["none", "refine"]))
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[0] == "way shot query unlabeled distractors none refine"
+    assert lines[1] == "5 1 14 5 0 50.00 ± 0.00 62.50 ± 17.32"
+    assert lines[2].startswith("20 1 14 5 0 ")
+    assert len({len(line) for line in text.splitlines()}) == 1
+
+
+def test_columns_of_episodes_are_named_by_what_differs(tmp_path):
+    path = tmp_path / "episodes.csv"
+    report.write_episodes(path, evaluations(SPECS, ["none", "refine"]))
+    header, *rows = csv.reader(path.open())
+    assert header == [
+        "episode",
+        "accuracy_none_5way",
+        "accuracy_refine_5way",
+        "accuracy_none_20way",
+        "accuracy_refine_20way",
+    ]
+    assert rows[1] == ["1", "0.500000", "0.750000", "0.500000", "0.750000"]
+    report.write_episodes(path, evaluations(SPECS[:1], ["none"]))
+    assert path.read_text().splitlines()[0] == "episode,accuracy_none"

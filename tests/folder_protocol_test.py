@@ -1,0 +1,67 @@
+"""The defaults for own images always fit what was prepared."""
+
+import math
+
+import pytest
+
+from prwn_tf.protocols import Prepared, Task, protocol
+
+
+def fits(config, data):
+    """Whether the episodes can be drawn from the smallest classes."""
+    test, train = config.test, config.train
+    labelled = math.floor(data.train_images * config.label_ratio + 1e-9)
+    own = train.shot + train.query
+    return (
+        own <= labelled
+        and train.unlabeled <= data.train_images - labelled
+        and test.shot + test.query + test.unlabeled <= data.held_out_images
+        and test.classes <= data.held_out_classes
+        and train.classes <= data.train_classes
+        and train.extra <= data.extra
+    )
+
+
+@pytest.mark.parametrize("images", [3, 4, 5, 6, 9, 10, 15, 20, 37, 100, 1300])
+@pytest.mark.parametrize("held_out", [2, 3, 5, 14, 15, 50])
+@pytest.mark.parametrize("classes", [2, 4, 50])
+@pytest.mark.parametrize("extra", [0, 3, 1000])
+def test_defaults_fit(images, held_out, classes, extra):
+    data = Prepared((32, 32, 3), classes, images, max(2, classes // 2), held_out, extra)
+    config = protocol(Task("folder", "prwn", prepared=data))
+    assert fits(config, data), config
+    assert config.image_shape == (32, 32, 3)
+    assert config.walk.weight > 0
+
+
+def test_what_is_asked_leaves_the_rest_fitting():
+    data = Prepared(held_out_images=20)
+    for task in ({"shot": 1}, {"query": 12}, {"unlabeled": 3}, {"shot": 8, "query": 2}):
+        test = protocol(Task("folder", "prwn", prepared=data, **task)).test
+        assert test.shot + test.query + test.unlabeled <= 20
+        assert all(getattr(test, name) == value for name, value in task.items())
+
+
+@pytest.mark.parametrize(("pool", "extra"), [(0, 0), (30, 30), (1000, 50)])
+def test_images_of_no_class_are_as_many_as_the_others_at_most(pool, extra):
+    train = protocol(Task("folder", "prwn", prepared=Prepared(extra=pool))).train
+    assert train.clean_points == 50
+    assert train.extra == extra
+
+
+@pytest.mark.parametrize(("images", "ratio"), [(600, 0.4), (5, 0.4), (4, 0.5)])
+def test_small_classes_have_more_of_their_labels(images, ratio):
+    data = Prepared(train_images=images)
+    assert protocol(Task("folder", "prwn", prepared=data)).label_ratio == ratio
+
+
+def test_without_a_walk_nothing_is_unlabelled():
+    config = protocol(Task("folder", "pn", prepared=Prepared(extra=30)))
+    assert config.train.unlabeled_points == 0
+
+
+@pytest.mark.parametrize("dataset", ["mini", "tiered"])
+def test_imagenet_may_be_prepared_in_another_size(dataset):
+    small = Prepared(image_shape=(32, 32, 3))
+    assert protocol(Task(dataset, "prwn", prepared=small)).image_shape == (32, 32, 3)
+    assert protocol(Task(dataset, "prwn")).image_shape == (84, 84, 3)

@@ -1,0 +1,74 @@
+"""Draws one episode as a PNG: what a model learns from and is asked.
+
+    python tools/inspect_episode.py --dataset=omniglot --distractors=5
+    python tools/inspect_episode.py --dataset=folder --split=train --episode=7
+
+`prwn_tf.episodes.picture` says what the frames mean.
+"""
+
+import pathlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+from absl import flags
+
+from prwn_tf import cli, files
+from prwn_tf.config import EpisodeSpec, TrainConfig
+from prwn_tf.data import catalog, store
+from prwn_tf.episodes import pools
+from prwn_tf.errors import UserError
+
+if TYPE_CHECKING:
+    from prwn_tf.episodes.pipeline import Episode
+    from prwn_tf.episodes.plan import Plan
+
+FLAGS = flags.FLAGS
+cli.define_task_flags()
+cli.define_train_flags()
+cli.define_data_flags()
+flags.DEFINE_enum("split", "test", list(store.SPLITS), "Classes to draw from.")
+flags.DEFINE_integer("episode", 0, "Which episode.", lower_bound=0)
+flags.DEFINE_string("output", "episode.png", "The picture.")
+flags.adopt_module_key_flags(cli)
+
+
+def main() -> None:
+    config = cli.train_config()
+    stores = catalog.open_prepared(config.dataset, cli.data_dir())
+    if stores["train"].dtype != np.uint8:
+        raise UserError(f"{config.dataset} has points of a plane, not images")
+    pool = pools.for_run(config, stores)[FLAGS.split]
+
+    cli.load_tensorflow()  # takes seconds, so flags and data are checked first
+    import tensorflow as tf
+
+    from prwn_tf.episodes import picture
+
+    spec, plan, images = episode(config, stores, pool)
+    output = pathlib.Path(FLAGS.output)
+    files.write_bytes(output, tf.io.encode_png(picture.picture(images, spec)).numpy())
+    names = [pool.names[index] for index in plan.classes]
+    print(f"{FLAGS.split} episode {FLAGS.episode} of {config.dataset}: {spec}")
+    print(f"classes from above: {', '.join(names[: spec.way])}")
+    if spec.distractors:
+        print(f"distractors: {', '.join(names[spec.way :])}")
+    print(f"drawn to {output}")
+
+
+def episode(
+    config: TrainConfig, stores: dict[str, store.ClassStore], pool: pools.Pools
+) -> tuple[EpisodeSpec, "Plan", "Episode"]:
+    """The episode that the flags name: how it is made up, its rows and its images."""
+    from prwn_tf.episodes import pipeline, plan
+
+    training = FLAGS.split == "train"
+    spec = config.train if training else config.test
+    seed = config.seed if training else config.eval_seed
+    images = store.training_store(stores) if training else stores[FLAGS.split]
+    index = FLAGS.episode
+    found = pipeline.episodes(images, pool, spec, seed, index, index + 1)
+    return spec, plan.planner(pool, spec, seed)(index), next(iter(found))
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,131 @@
+"""The paper's figure of the plane: decision regions above, embeddings below."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tensorflow as tf
+from toy import settings, study
+
+from prwn_tf import methods
+from prwn_tf.episodes import pools as pools_lib
+from prwn_tf.evaluation import figures
+from prwn_tf.evaluation.projection import pca
+from prwn_tf.heads.prototypes import nearest_scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GRID = 300  # points along a side of the plane
+MARGIN = 1.08  # of the plane around the points
+
+
+def plane(
+    setting: settings.Setting, data: study.Data, outcomes: Sequence[study.Outcome]
+) -> "Figure":
+    """One seed's models side by side: their regions, and PCA of their embeddings."""
+    figure = figures.new(figures.PAGE, 5.0)
+    panels = figure.subplots(2, len(outcomes))
+    for index, outcome in enumerate(outcomes):
+        config = setting.config(outcome.model)
+        model = methods.build_model(config)
+        model.set_weights(outcome.weights)
+        pools = pools_lib.split_labels(
+            data.stores["train"], "train", config.label_ratio, outcome.seed
+        )
+        prototypes = study.labeled_prototypes(model, data, pools)
+        above, below = panels[:, index]
+        _regions(above, model, data, pools, prototypes)
+        _embeddings(below, model, data, prototypes.numpy())
+        share = 100 * outcome.by_labels["test"]
+        above.set_title(f"{settings.TITLES[outcome.model]}: {share:.1f} % test")
+    panels[1, 0].set_ylabel("second axis of PCA")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    more, names = panels[1, 0].get_legend_handles_labels()
+    figure.legend(
+        handles + more[-1:], labels + names[-1:], loc="outside lower center", ncols=3
+    )
+    return figure
+
+
+def _regions(
+    axes: "Axes",
+    model: tf.keras.Model,
+    data: study.Data,
+    pools: pools_lib.Pools,
+    prototypes: tf.Tensor,
+) -> None:
+    """Background: the nearest prototype; labelled points large, unlabelled small."""
+    points = data.points["train"].numpy().reshape(-1, 2)
+    classes = data.stores["train"].labels()
+    side = MARGIN * np.abs(points).max()
+    line = np.linspace(-side, side, GRID, dtype=np.float32)
+    grid = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 1, 1, 2)
+    answer = tf.argmax(nearest_scores(prototypes, model(grid)), axis=-1).numpy()
+    palette = np.array([figures.rgb(color) for color in figures.COLORS]) / 255
+    tint = 0.35 * palette[answer] + 0.65  # towards white
+    axes.imshow(
+        tint.reshape(GRID, GRID, 3), origin="lower", extent=(-side, side, -side, side)
+    )
+    labeled = np.zeros(len(points), bool)
+    for start, count in zip(pools.starts, pools.labeled, strict=True):
+        labeled[pools.rows[start : start + count]] = True
+    axes.scatter(
+        *points[~labeled].T, s=1.5, color="0.25", lw=0, label="unlabelled point"
+    )
+    everything = labeled.all()
+    figures.points(
+        axes,
+        points[labeled],
+        classes[labeled],
+        [f"labelled, class {index + 1}" for index in range(len(prototypes))],
+        s=5 if everything else 16,
+        edgecolors="black",
+        linewidths=0 if everything else 0.5,
+    )
+    figures.bare(axes)
+
+
+def _embeddings(
+    axes: "Axes", model: tf.keras.Model, data: study.Data, prototypes: np.ndarray
+) -> None:
+    """Training points in the two widest directions of the embedding."""
+    vectors = model(data.points["train"]).numpy()
+    flat, explained = pca(np.concatenate([vectors, prototypes]))
+    names = [f"class {index + 1}" for index in range(len(prototypes))]
+    figures.points(
+        axes, flat[: len(vectors)], data.stores["train"].labels(), names, s=5
+    )
+    figures.stars(axes, flat[len(vectors) :])
+    figures.bare(axes)
+    axes.set_xlabel(f"PCA of the embedding ({100 * sum(explained):.0f} % of variance)")
+
+
+def curves(found: dict[str, Sequence[study.Outcome]]) -> "Figure":
+    """Validation accuracy against training steps, a panel for each set."""
+    figure = figures.new(figures.PAGE, 2.7)
+    panels = figure.subplots(1, len(found), squeeze=False)[0]
+    for axes, (dataset, outcomes) in zip(panels, found.items(), strict=True):
+        for index, model in enumerate(settings.MODELS):
+            chosen = [each.curve for each in outcomes if each.model == model]
+            steps = [step for step in chosen[0] if step > 0]
+            values = 100 * np.array(
+                [[curve[step]["val"] for step in steps] for curve in chosen]
+            )  # [seeds, steps]
+            figures.curve(
+                axes,
+                index,
+                settings.TITLES[model],
+                steps,
+                values.mean(axis=0),
+                values.std(axis=0, ddof=1),
+            )
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        axes.set_xticks(steps, [str(step) for step in steps], rotation=45)
+        axes.set_title(dataset.replace("_", " "), loc="left")
+        axes.set(xlabel="training episodes")
+    panels[0].set(ylabel="1-shot validation accuracy (%)")
+    panels[0].legend(loc="lower right")
+    return figure

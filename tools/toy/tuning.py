@@ -1,0 +1,77 @@
+"""Chooses the settings of the walk on validation, with seeds of their own."""
+
+import dataclasses
+import itertools
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tqdm
+from toy import settings, study
+
+SEEDS = range(100, 105)  # none of those that are reported
+STEPS = (300, 1_000, 3_000, 6_000)
+RATES = (1e-3, 3e-3, 1e-2, 3e-2)
+WEIGHTS = (0.1, 0.3, 1.0, 3.0)
+VISITS = (0.0, 1.0)
+SHOWN = 8  # of each model in the table
+
+
+def report(
+    data_dir: pathlib.Path, command: str, quick: bool = False
+) -> tuple[str, dict[str, Any]]:
+    """The best candidates of each set as Markdown, and all of them as numbers."""
+    parts = ["# Settings tried on validation", f"`{command}`"]
+    numbers: dict[str, Any] = {"command": command}
+    for dataset in settings.DATASETS:
+        data = study.Data(dataset, data_dir)
+        found = tune(dataset, data, SEEDS[:1] if quick else SEEDS)
+        numbers[dataset] = found
+        header = list(found[0])
+        lines = [header, ["---"] * len(header)]
+        for model in ("few", "walk"):
+            best = [row for row in found if row["model"] == model][:SHOWN]
+            lines += [[_shown(value) for value in row.values()] for row in best]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        parts += [f"## {dataset}", table]
+    return "\n\n".join(parts) + "\n", numbers
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def tune(dataset: str, data: study.Data, seeds: Sequence[int] = SEEDS) -> list[dict]:
+    """Validation accuracy of every candidate at every length, best first."""
+    rows = []
+    for model, setting in tqdm.tqdm(list(candidates(dataset)), dataset, disable=None):
+        outcomes = study.run(setting, data, [model], seeds, STEPS)
+        for step in STEPS:
+            found = [100 * each.curve[step]["val"] for each in outcomes]
+            rows.append(
+                {
+                    "model": model,
+                    "learning_rate": setting.learning_rate,
+                    "walk_weight": setting.walk.weight if model == "walk" else 0.0,
+                    "visit_weight": setting.walk.visit_weight,
+                    "steps": step,
+                    "validation": float(np.mean(found)),
+                    "spread": float(np.std(found)),
+                }
+            )
+    return sorted(rows, key=lambda row: -row["validation"])
+
+
+def candidates(dataset: str) -> Iterator[tuple[str, settings.Setting]]:
+    """The few-label model at every rate, and the walk at every rate and weight."""
+    base = dataclasses.replace(
+        settings.equal_training(dataset),
+        steps=dict.fromkeys(settings.MODELS, max(STEPS)),
+    )
+    for rate in RATES:
+        setting = dataclasses.replace(base, learning_rate=rate)
+        yield "few", setting
+        for weight, visit in itertools.product(WEIGHTS, VISITS):
+            walk = dataclasses.replace(base.walk, weight=weight, visit_weight=visit)
+            yield "walk", dataclasses.replace(setting, walk=walk)
