@@ -27,7 +27,7 @@ flags.adopt_module_key_flags(cli)
 
 def main() -> None:
     found = runs.open_runs(FLAGS.workdir, FLAGS.label)
-    spec = cli.task_spec(default_spec(found[0].config.test))
+    spec = cli.task_spec(default_spec(found[0].config.test, FLAGS.way))
     if spec.distractors == 0 or spec.unlabeled == 0:
         raise UserError(
             "episodes need distractors among their unlabelled images, got "
@@ -52,9 +52,9 @@ def main() -> None:
     )
 
 
-def default_spec(test: EpisodeSpec) -> EpisodeSpec:
+def default_spec(test: EpisodeSpec, way: int | None) -> EpisodeSpec:
     """The paper's: as many distractor classes as ways; a query is drawn, not asked."""
-    distractors = test.distractors or test.way
+    distractors = test.distractors or way or test.way
     return EpisodeSpec(test.way, test.shot, 1, unlabeled=10, distractors=distractors)
 
 

@@ -46,7 +46,8 @@ class Experiment:
         with Monitor(self.workdir.tensorboard, start) as monitor:
             if start == 0:
                 monitor.settings(_flat(self.config))
-                monitor.episode(next(iter(self._episodes(0))), self.config.train)
+                if self.stores["train"].visible:
+                    monitor.episode(next(iter(self._episodes(0))), self.config.train)
             loop.train(
                 self.model,
                 self._episodes,
@@ -128,7 +129,8 @@ class Experiment:
             embeddings, config.test, adaptations, config.eval_episodes
         )
         seconds = float(self.checkpoints.seconds)
-        self._project(embeddings)
+        if self.stores["test"].visible:
+            self._project(embeddings)
         report.write_episodes(path / "episodes.csv", found)
         losses = self.workdir.losses
         losses = files.read_json(losses) if losses.exists() else {}

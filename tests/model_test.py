@@ -4,12 +4,22 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf import protocols
-from prwn_tf.config import EpisodeSpec, WalkConfig
+from prwn_tf.config import (
+    AssociationConfig,
+    EntropyConfig,
+    EpisodeSpec,
+    VatConfig,
+    WalkConfig,
+)
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.heads.kmeans import ClusterKMeans, MaskedKMeans, SoftKMeans
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.model import FewShotModel, query_labels
+from prwn_tf.regularizers.association import Association
+from prwn_tf.regularizers.entropy import Entropy
+from prwn_tf.regularizers.vat import Vat
 from prwn_tf.regularizers.walk import Walk
 from tests.oracle import prototypes as oracle
 from tests.oracle import walk as walk_oracle
@@ -169,3 +179,47 @@ def test_finite_at_the_published_mini_episode():
     for _ in range(2):
         logs = model.train_step(data)
     assert np.isfinite(logs["loss"])
+
+
+def test_a_joint_batch_shares_its_statistics():
+    model = FewShotModel(Conv4(channels=4), SoftKMeans())
+    model.build((None, 16, 16, 1))
+    model.compile(optimizer=keras.optimizers.Adam(1e-2))
+    data = episode()
+    labeled = tf.concat([data.support, data.query], axis=1)
+    images = tf.concat([tf.reshape(labeled, [-1, 16, 16, 1]), data.unlabeled], axis=0)
+    embeddings = model(images, training=True).numpy()
+    labeled, unlabeled = embeddings[:12].reshape(3, 4, -1), embeddings[12:]
+    moved = oracle.refine(labeled[:, :2], unlabeled)
+    scores = oracle.scores(moved, labeled[:, 2:].reshape(6, -1))
+    found = values(model.train_step(data))["classification"]
+    expected = oracle.classification_loss(scores, [0, 0, 1, 1, 2, 2])
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+EVERY_TERM = (
+    Walk(WALK),
+    Vat(VatConfig()),
+    Entropy(EntropyConfig()),
+    Association(AssociationConfig()),
+)
+
+
+@pytest.mark.parametrize(
+    ("head_class", "xla"),
+    [
+        (SoftKMeans, False),
+        (ClusterKMeans, False),
+        (MaskedKMeans, False),
+        (MaskedKMeans, True),
+    ],
+)
+def test_every_term_at_once_on_a_kmeans_head(head_class, xla):
+    model = FewShotModel(Conv4(channels=4), head_class(), EVERY_TERM)
+    model.build((None, 16, 16, 1))
+    model.compile(optimizer=keras.optimizers.Adam(1e-2))
+    model.optimizer.build(model.trainable_variables)
+    step = tf.function(model.train_step, jit_compile=True) if xla else model.train_step
+    logs = values(step(episode()))
+    assert {name for term in EVERY_TERM for name in term.names} <= set(logs)
+    assert np.isfinite(list(logs.values())).all()

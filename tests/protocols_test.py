@@ -1,8 +1,11 @@
 """The published settings, one assertion for each number in the sources."""
 
+import dataclasses
+
 import pytest
 
 from prwn_tf.config import EpisodeSpec
+from prwn_tf.methods import METHODS
 from prwn_tf.protocols import DATASETS, Task, protocol
 
 
@@ -65,7 +68,72 @@ def test_pn_trains_as_it_is_tested_and_without_unlabelled_images(shot):
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-@pytest.mark.parametrize("method", ["pn", "prwn"])
+@pytest.mark.parametrize("method", METHODS)
 def test_what_is_asked_is_what_is_tested(dataset, method):
     task = Task(dataset, method, way=7, shot=2, query=3, unlabeled=4, distractors=1)
     assert protocol(task).test == EpisodeSpec(7, 2, 3, 4, 1)
+
+
+KMEANS = ["soft_kmeans", "cluster_kmeans", "masked_kmeans"]
+
+
+@pytest.mark.parametrize("method", KMEANS)
+@pytest.mark.parametrize("distractors", [0, 5])
+def test_omniglot_kmeans(method, distractors):
+    config = protocol(Task("omniglot", method, distractors=distractors))
+    assert config.train == EpisodeSpec(5, 1, 1, 5, distractors)
+    assert config.test == EpisodeSpec(5, 1, 14, 5, distractors)
+    assert config.terms == ()
+    assert config.label_ratio == 0.1
+    assert config.episodes == 20_000
+    assert config.optimizer.learning_rate == 1e-3
+    assert config.optimizer.halve_at == (6_000, 8_000, 12_000, 14_000, 16_000, 18_000)
+    assert config.optimizer.beta_2 == 0.999
+
+
+@pytest.mark.parametrize("dataset", ["mini", "tiered"])
+@pytest.mark.parametrize("shot", [1, 5])
+def test_imagenet_kmeans_trains_with_the_shots_it_is_tested_with(dataset, shot):
+    config = protocol(Task(dataset, "masked_kmeans", shot=shot, distractors=5))
+    assert config.train == EpisodeSpec(5, shot, 5, 5, 5)
+    assert config.test == EpisodeSpec(5, shot, 20, 20, 5)
+    assert config.label_ratio == {"mini": 0.4, "tiered": 0.1}[dataset]
+    assert config.episodes == 200_000
+    assert config.optimizer.learning_rate == 1e-3
+    assert config.optimizer.halve_at == tuple(range(50_000, 200_000, 25_000))
+    assert (config.kmeans.radius, config.kmeans.mask_power) == (100, 1)
+
+
+def test_pn_vat():
+    config = protocol(Task("omniglot", "pn_vat"))
+    assert config.train == EpisodeSpec(20, 1, 1, 10)
+    assert config.terms == ("vat", "entropy")
+    assert (config.vat.epsilon, config.vat.xi, config.vat.iterations) == (8, 0.01, 1)
+    assert (config.vat.weight, config.vat.query_weight) == (1, 0.2)
+    assert config.entropy.weight == 1
+    config = protocol(Task("mini", "pn_vat", shot=1))
+    assert config.train == EpisodeSpec(5, 5, 5, 10)
+    assert config.episodes == 120_000
+    assert config.optimizer.learning_rate == 2.5e-4
+
+
+def test_a_term_joins_any_method_in_that_methods_own_training():
+    config = protocol(Task("omniglot", "soft_kmeans", terms=("walk", "vat")))
+    assert config.terms == ("walk", "vat")
+    assert (config.walk.weight, config.walk.decay) == (1.5, 1.0)
+    assert config.train == EpisodeSpec(5, 1, 1, 5)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_pn_with_a_walk_is_prwn(dataset):
+    joined = protocol(Task(dataset, "pn", terms=("walk",)))
+    prwn = protocol(Task(dataset, "prwn"))
+    assert dataclasses.replace(joined, method="prwn") == prwn
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_unlabelled_points_are_there_for_whoever_uses_them(dataset, method):
+    config = protocol(Task(dataset, method))
+    used = bool(config.terms) or METHODS[method].refines
+    assert (config.train.unlabeled_points > 0) == used

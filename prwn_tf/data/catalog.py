@@ -16,6 +16,7 @@ from prwn_tf.data import (
     sources,
     store,
     toy,
+    tree,
 )
 from prwn_tf.data.raw import Import, RawClass
 from prwn_tf.errors import UserError
@@ -112,8 +113,8 @@ def _import_images(
         unlabeled = sources.opened(options.unlabeled_source, beside)
     with sources.opened(options.source, scratch) as raw, unlabeled as more:
         plan = _found(name, raw, scratch, more, options)
-        plan = dataclasses.replace(plan, source=str(options.source))
-        print(f"found {plan.found} in {options.source}: {plan.images:,} images")
+        plan = dataclasses.replace(plan, source=tree.shown(options.source))
+        print(f"found {plan.found} in {plan.source}: {plan.images:,} images")
         files.check_writable(directory.parent)
         before_decoding()
         ingest.write(plan, directory, skip_bad_images=bool(options.skip_bad_images))

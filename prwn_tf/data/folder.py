@@ -44,14 +44,17 @@ def find(
     """
     folders = {each.path: each for each in tree.walk(folder, exclude)}
     if not any(each.images for each in folders.values()):
-        raise UserError(f"{folder} holds no images; {EXPECTED}")
+        raise UserError(f"{folder} holds no JPEG, PNG, GIF or BMP images; {EXPECTED}")
     root = _unwrapped(folders)
     splits = _split_folders(root, folders)
     skipped: dict[str, int] = defaultdict(int)
-    skipped["files that are not images"] = sum(
-        len(each.others) for each in folders.values()
-    )
+    skipped[tree.NOT_IMAGES] = sum(len(each.others) for each in folders.values())
     if splits:
+        if hold_out == "images":
+            raise UserError(
+                f"{folder} has train, val and test folders, which --hold_out=images "
+                "does not use; leave it out, or put all classes into one folder"
+            )
         found = {
             split: _classes_of(each, folders, skipped) for split, each in splits.items()
         }
@@ -133,8 +136,8 @@ def _classes_of(
     if empty:
         raise UserError(
             f"{tree.shown(root.path)} has {len(empty)} class folder"
-            f"{'s' * (len(empty) > 1)} without images: {_listed(empty)}; fill or "
-            "remove them"
+            f"{'s' * (len(empty) > 1)} without JPEG, PNG, GIF or BMP images: "
+            f"{_listed(empty)}; fill or remove them"
         )
     for each in inside:
         if each.folders:
@@ -142,7 +145,13 @@ def _classes_of(
                 f"class folder {tree.shown(each.path)} has further folders "
                 f"({_listed(each.folders)}) in it; {EXPECTED}, all on one level"
             )
-    return {each.name: each.image_paths() for each in inside}
+    classes = {each.name: each.image_paths() for each in inside}
+    if len(classes) < len(inside):
+        raise UserError(
+            f"{tree.shown(root.path)} has class folders whose names differ in bytes "
+            "that are no text; rename them"
+        )
+    return classes
 
 
 def _listed(names: Sequence[str] | Mapping[str, object]) -> str:

@@ -30,7 +30,7 @@ def find(folders: Sequence[tree.Folder]) -> Layout:
     by_folder = 0
     for folder in folders:
         wnid = _folder_wnid(os.path.relpath(folder.path, folders[0].path))
-        skipped["files that are not images"] += len(folder.others)
+        skipped[tree.NOT_IMAGES] += len(folder.others)
         for name in folder.images:
             match = _FILE.match(name)
             if name.startswith(_VALIDATION):

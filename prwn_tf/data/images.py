@@ -92,7 +92,8 @@ class Decoder:
 
         if pixels.shape[:2] == (self.size, self.size):
             return pixels
-        return _resize(tf.constant(pixels), self.size).numpy()
+        with tf.device("CPU"):
+            return _resize(tf.constant(pixels), self.size).numpy()
 
 
 @functools.cache
@@ -100,13 +101,16 @@ def _graph(size: int) -> Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]:
     """The function (encoded [n], ways [n]) -> pixels [n, size, size, 3]."""
     import tensorflow as tf
 
-    pixels = tf.TensorSpec([size, size, 3], tf.uint8)
+    def decode(contents: "tf.Tensor", ways: "tf.Tensor") -> "tf.Tensor":
+        with tf.device("CPU"):  # there is nothing in it for a GPU
+            return tf.map_fn(
+                lambda one: _resize(_decoded(*one), size),
+                (contents, ways),
+                fn_output_signature=tf.TensorSpec([size, size, 3], tf.uint8),
+            )
+
     return tf.function(
-        lambda contents, ways: tf.map_fn(
-            lambda one: _resize(_decoded(*one), size),
-            (contents, ways),
-            fn_output_signature=pixels,
-        ),
+        decode,
         input_signature=[
             tf.TensorSpec([None], tf.string),
             tf.TensorSpec([None], tf.int32),

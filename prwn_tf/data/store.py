@@ -65,6 +65,11 @@ class ClassStore:
         return int(self.offsets[-1])
 
     @property
+    def visible(self) -> bool:
+        """Whether its images are pictures, and not points of a plane."""
+        return self.dtype == np.uint8
+
+    @property
     def smallest(self) -> int:
         """Images of the smallest class; 0 if there is none."""
         return int(min(self.counts, default=0))

@@ -10,6 +10,7 @@ from prwn_tf.data.store import MANIFEST
 from prwn_tf.errors import UserError
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp")
+NOT_IMAGES = "files that are not JPEG, PNG, GIF or BMP images"  # for summaries
 DEPTH = 12
 SNIFFED = 1000  # files of a folder without a known suffix that are looked into
 

@@ -23,6 +23,8 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
         "distractors_histogram": figures.rendered(visit_figures.histogram, found),
     }
     for subject, each in zip(subjects, found, strict=True):
+        if not subject.store.visible:
+            continue
         name = "".join(letter if letter.isalnum() else "_" for letter in each.label)
         drawn[f"distractors_episode_{name}"] = _picture(subject, each, settings)
     return Finding(

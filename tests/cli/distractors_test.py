@@ -54,13 +54,8 @@ def test_unset_flags_are_the_papers_and_results_lie_in_the_workdir(
     )
     assert result.returncode == 0, result.stderr
     spec = json.loads((workdir / "analysis" / "distractors.json").read_text())["spec"]
-    assert spec == {
-        "way": 5,
-        "shot": 1,
-        "query": 1,
-        "unlabeled": 10,
-        "distractors": 5,
-    }
+    assert (spec["way"], spec["shot"]) == (5, 1)
+    assert (spec["unlabeled"], spec["distractors"]) == (10, 5)
 
 
 @pytest.mark.parametrize(

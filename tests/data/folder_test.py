@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from prwn_tf.data import folder
+from prwn_tf.data import folder, tree
 from prwn_tf.errors import UserError
 from tests.data import made
 
@@ -115,7 +115,7 @@ def test_what_is_skipped_is_counted(tmp_path):
 
     assert plan.images == 36
     assert plan.skipped == {
-        "files that are not images": 1,
+        tree.NOT_IMAGES: 1,
         "images outside of class folders": 1,
     }
 
@@ -142,7 +142,7 @@ def test_unlabeled_images_inside_the_source_are_no_class(tmp_path):
 
 
 def test_an_empty_folder(tmp_path):
-    refused(tmp_path, "holds no images; give a folder that has a folder of images for")
+    refused(tmp_path, "holds no JPEG, .* images; give a folder that has a folder of im")
 
 
 def test_images_without_folders(tmp_path):
@@ -171,7 +171,7 @@ def test_empty_classes_are_named(tmp_path):
     made.class_folders(tmp_path, NAMES)
     (tmp_path / "empty").mkdir()
     (tmp_path / "blank").mkdir()
-    refused(tmp_path, "2 class folders without images: blank, empty; fill or remove")
+    refused(tmp_path, "2 class folders without .* images: blank, empty; fill or remove")
 
 
 def test_a_class_of_one_image_is_named(tmp_path):
@@ -184,6 +184,19 @@ def test_classes_in_classes(tmp_path):
     made.class_folders(tmp_path, NAMES)
     made.class_folders(tmp_path / "class b", ["left", "right"])
     refused(tmp_path, r"class b has further folders \(left, right\) in it")
+
+
+def test_names_that_cannot_be_told_apart(tmp_path):
+    made.class_folders(tmp_path, NAMES)
+    for name in (b"caf\xe9", b"caf\xe8"):
+        made.write(tmp_path / os.fsdecode(name) / "1.png", made.png(0, 0))
+    refused(tmp_path, "names differ in bytes that are no text; rename them")
+
+
+def test_given_splits_do_not_hold_out_images(tmp_path):
+    for split in ("train", "val", "test"):
+        made.class_folders(tmp_path / split, [f"{split} a", f"{split} b"])
+    refused(tmp_path, "which --hold_out=images does not use", hold_out="images")
 
 
 def test_a_missing_split(tmp_path):

@@ -42,8 +42,9 @@ def test_pixels_are_those_of_the_files(tmp_path, source):
             np.testing.assert_array_equal(part.read(part.rows(place)), expected)
 
 
-def test_many_images_keep_their_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(ingest, "DECODED_BYTES", 0)  # groups of one batch
+@pytest.mark.parametrize("decoded_bytes", [0, 2**26])
+def test_many_images_keep_their_order(tmp_path, monkeypatch, decoded_bytes):
+    monkeypatch.setattr(ingest, "DECODED_BYTES", decoded_bytes)
     monkeypatch.setattr(ingest, "LOADED_BYTES", 300)  # a few images at once
     source = made.class_folders(tmp_path / "in", NAMES, images=150)
     stores = prepare(tmp_path, source)

@@ -8,6 +8,7 @@ from prwn_tf.episodes import pipeline, pools
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation.embeddings import Embedder
 from prwn_tf.evaluation.evaluate import ADAPTATIONS, Evaluation, Evaluator
+from prwn_tf.heads.kmeans import ClusterKMeans, MaskedKMeans, SoftKMeans
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.model import FewShotModel, accuracy, query_labels
 from tests.oracle import report as oracle
@@ -90,3 +91,23 @@ def test_printed_form():
         "50.00 ± 0.00 (1 episodes, 3-way 2-shot, 2 distractors, "
         "semi-supervised: filter)"
     )
+
+
+@pytest.mark.parametrize("head_class", [SoftKMeans, ClusterKMeans, MaskedKMeans])
+def test_a_semi_supervised_head_is_evaluated_its_own_way_and_says_so(
+    setting, head_class
+):
+    store, pool, model = setting
+    head = head_class()
+    head.build((None, 4))
+    evaluator = Evaluator(pool, head, seed=3)
+    embeddings = Embedder(model)(store)
+    [found] = evaluator(embeddings, SPEC, ["none"], 10)
+    episodes = pipeline.episodes(store, pool, SPEC, seed=3, start=0, stop=10)
+    expected = [_accuracy(model, head, episode) for episode in episodes]
+    np.testing.assert_allclose(found.accuracies, expected, atol=1e-6)
+    assert "semi-supervised: the head's own way" in str(found)
+    assert found.row()["semi_supervised"]
+    [alone] = evaluator(embeddings, EpisodeSpec(3, 2, 2), ["none"], 10)
+    assert "inductive" in str(alone)
+    assert not alone.row()["semi_supervised"]

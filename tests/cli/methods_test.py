@@ -1,0 +1,69 @@
+"""Every method as a user runs it: trained, named in its results, reloaded."""
+
+import json
+
+import pytest
+
+from prwn_tf import methods
+from tests.cli import program
+
+TERMS = {
+    "walk": {"walker", "visit"},
+    "vat": {"vat", "vat_query"},
+    "entropy": {"entropy"},
+    "association": {"association_walker", "association_visit"},
+}
+
+
+def trained(tmp_path, data_dir, **changes) -> dict:
+    flags = program.quick(tmp_path, data_dir, **changes)
+    result = program.run("train", *flags)
+    assert result.returncode == 0, result.stderr
+    return json.loads((tmp_path / "result.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in methods.METHODS if name not in ("pn", "prwn")]
+)
+def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, method):
+    stored = trained(tmp_path, data_dir, method=method, episodes=4)
+    assert stored["method"] == method
+    for term in methods.METHODS[method].terms:
+        assert TERMS[term] <= set(stored["losses"])
+    result = program.run("evaluate", f"--workdir={tmp_path}", f"--data_dir={data_dir}")
+    assert result.returncode == 0, result.stderr
+    [row] = json.loads((tmp_path / "evaluation.json").read_text())
+    assert row == stored["test"][0]
+    own = methods.METHODS[method].refines
+    assert row["semi_supervised"] == own
+    assert ("semi-supervised: the head's own way" in result.stdout) == own
+    assert ("inductive" in result.stdout) != own
+
+
+def test_terms_join_any_head_and_are_reported_by_name(tmp_path, data_dir):
+    stored = trained(
+        tmp_path,
+        data_dir,
+        method="masked_kmeans",
+        regularizers="walk,vat",
+        entropy_weight=0.5,
+        episodes=4,
+    )
+    terms = ("walk", "vat", "entropy")
+    names = set().union(*(TERMS[name] for name in terms))
+    assert names <= set(stored["losses"])
+    assert not TERMS["association"] & set(stored["losses"])
+    total = sum(
+        stored["losses"][name] for name in {*names, "classification", "weight_decay"}
+    )
+    assert stored["losses"]["loss"] == pytest.approx(total, rel=1e-4)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert [config[name]["weight"] for name in terms] == [1.0, 1.0, 0.5]
+
+
+def test_a_killed_run_with_random_noise_ends_with_the_same_losses(tmp_path, data_dir):
+    whole = trained(tmp_path / "whole", data_dir, method="pn_vat", episodes=8)
+    trained(tmp_path / "parts", data_dir, method="pn_vat", episodes=4)
+    parts = trained(tmp_path / "parts", data_dir, method="pn_vat", episodes=8)
+    assert parts["losses"] == whole["losses"]
+    assert parts["test"] == whole["test"]
