@@ -12,7 +12,7 @@ import pathlib
 
 from absl import flags
 
-from prwn_tf import cli, runs
+from prwn_tf import cli, flag_sets, runs
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
@@ -20,20 +20,20 @@ from prwn_tf.evaluation import figures
 
 FLAGS = flags.FLAGS
 ANALYSES = ("landing", "ways", "consistency", "embedding")
-cli.define_analysis_flags()
-cli.define_task_flags()
-cli.define_data_flags()
+flag_sets.define_analysis_flags()
+flag_sets.define_task_flags()
+flag_sets.define_data_flags()
 flags.DEFINE_multi_string(
     "what", [",".join(ANALYSES)], f"Any of {', '.join(ANALYSES)}, with commas."
 )
-cli.define_integers(
+flag_sets.define_integers(
     "ways", None, "Ways to test; default: the published ones, to 800.", lower_bound=2
 )
 flags.DEFINE_integer("walk_steps", 10, "Inner steps, at most.", lower_bound=0)
 flags.DEFINE_float(
     "epsilon", 8.0, "How far an image is moved for consistency.", lower_bound=0
 )
-flags.adopt_module_key_flags(cli)
+flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:

@@ -12,17 +12,17 @@ import pathlib
 
 from absl import flags
 
-from prwn_tf import cli, runs
+from prwn_tf import cli, flag_sets, runs
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 
 FLAGS = flags.FLAGS
-cli.define_analysis_flags()
-cli.define_task_flags()
-cli.define_data_flags()
-flags.adopt_module_key_flags(cli)
+flag_sets.define_analysis_flags()
+flag_sets.define_task_flags()
+flag_sets.define_data_flags()
+flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import pathlib
 
 from absl import flags
 
-from prwn_tf import cli, files
+from prwn_tf import cli, files, flag_sets
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
@@ -21,8 +21,8 @@ from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
 ADAPTATIONS = ("none", "refine", "filter")
-cli.define_task_flags(several=True)
-cli.define_data_flags()
+flag_sets.define_task_flags(several=True)
+flag_sets.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the trained run.", required=True)
 flags.DEFINE_multi_string(
     "adapt",
@@ -33,7 +33,7 @@ flags.DEFINE_multi_string(
 )
 flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to test on.")
 flags.DEFINE_string("output", None, "Folder for the rows; default: the workdir.")
-flags.adopt_module_key_flags(cli)
+flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:

@@ -15,12 +15,12 @@ import pathlib
 
 from absl import flags
 
-from prwn_tf import cli
+from prwn_tf import cli, flag_sets
 from prwn_tf.data import catalog, folder, store, summary
 from prwn_tf.errors import UserError
 
 FLAGS = flags.FLAGS
-cli.define_data_flags()
+flag_sets.define_data_flags()
 flags.DEFINE_enum("dataset", "glyphs", list(catalog.DATASETS), "Data set.")
 flags.DEFINE_string(
     "source",
@@ -60,7 +60,7 @@ flags.DEFINE_integer(
 flags.DEFINE_boolean(
     "verify", False, "Only check what is prepared against the hashes in its manifest."
 )
-flags.adopt_module_key_flags(cli)
+flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:

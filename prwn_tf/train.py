@@ -14,16 +14,16 @@ import pathlib
 
 from absl import flags
 
-from prwn_tf import cli, methods
+from prwn_tf import cli, flag_sets, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-cli.define_task_flags()
-cli.define_train_flags()
-cli.define_data_flags()
+flag_sets.define_task_flags()
+flag_sets.define_train_flags()
+flag_sets.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the run; default: runs/ and its task.")
 flags.DEFINE_boolean("restart", False, "Delete the run in the workdir and start over.")
 flags.DEFINE_boolean(
@@ -31,7 +31,7 @@ flags.DEFINE_boolean(
     None,
     "Train without the walk as well, and print both; on by default for glyphs.",
 )
-flags.adopt_module_key_flags(cli)
+flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from absl import flags
 
-from prwn_tf import cli, files
+from prwn_tf import cli, files, flag_sets
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog, store
 from prwn_tf.episodes import pools
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from prwn_tf.episodes.plan import Plan
 
 FLAGS = flags.FLAGS
-cli.define_task_flags()
-cli.define_train_flags()
-cli.define_data_flags()
+flag_sets.define_task_flags()
+flag_sets.define_train_flags()
+flag_sets.define_data_flags()
 flags.DEFINE_enum("split", "test", list(store.SPLITS), "Classes to draw from.")
 flags.DEFINE_integer("episode", 0, "Which episode.", lower_bound=0)
 flags.DEFINE_string("output", "episode.png", "The picture.")
-flags.adopt_module_key_flags(cli)
+flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import math
 import keras
 import tensorflow as tf
 
-from prwn_tf.config import KMeansConfig, TrainConfig
+from prwn_tf.config import TrainConfig
 from prwn_tf.heads.base import Head
 from prwn_tf.heads.prototypes import (
     mean_prototypes,
@@ -135,9 +135,7 @@ class MaskedKMeans(_KMeansHead):
         mask_power: a point counts mask ** power; see `KMeansConfig`.
     """
 
-    def __init__(
-        self, mask_power: int = KMeansConfig.mask_power, seed: int = 0, **options
-    ):
+    def __init__(self, mask_power: int = 1, seed: int = 0, **options):
         super().__init__(**options)
         self.mask_power = mask_power
         self.hidden = _dense(HIDDEN, "tanh", 2 * seed, "hidden")

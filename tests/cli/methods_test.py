@@ -1,6 +1,8 @@
 """Every method as a user runs it: trained, named in its results, reloaded."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -23,7 +25,7 @@ def trained(tmp_path, data_dir, **changes) -> dict:
 
 
 @pytest.mark.parametrize(
-    "method", [name for name in methods.METHODS if name not in ("pn", "prwn")]
+    "method", ["soft_kmeans", "cluster_kmeans", "masked_kmeans", "pn_vat"]
 )
 def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, method):
     stored = trained(tmp_path, data_dir, method=method, episodes=4)
@@ -46,13 +48,13 @@ def test_terms_join_any_head_and_are_reported_by_name(tmp_path, data_dir):
         data_dir,
         method="masked_kmeans",
         regularizers="walk,vat",
-        entropy_weight=0.5,
+        association_weight=0.5,
         episodes=4,
     )
-    terms = ("walk", "vat", "entropy")
+    terms = ("walk", "vat", "association")
     names = set().union(*(TERMS[name] for name in terms))
     assert names <= set(stored["losses"])
-    assert not TERMS["association"] & set(stored["losses"])
+    assert not TERMS["entropy"] & set(stored["losses"])
     total = sum(
         stored["losses"][name] for name in {*names, "classification", "weight_decay"}
     )
@@ -67,3 +69,31 @@ def test_a_killed_run_with_random_noise_ends_with_the_same_losses(tmp_path, data
     parts = trained(tmp_path / "parts", data_dir, method="pn_vat", episodes=8)
     assert parts["losses"] == whole["losses"]
     assert parts["test"] == whole["test"]
+
+
+COMPARED = """
+import sys
+from absl import flags
+from prwn_tf import cli, train
+flags.FLAGS(["train", *sys.argv[1:]])
+plain = train.without_walk(cli.train_config())
+print(plain.method, plain.terms, plain.train.unlabeled)
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["--method=prwn"], "pn () 0"),
+        (["--method=soft_kmeans", "--walk_weight=1"], "soft_kmeans () 8"),
+        (["--method=pn_vat", "--walk_weight=1"], "pn_vat ('vat', 'entropy') 8"),
+    ],
+)
+def test_without_the_walk_the_rest_of_a_method_stays(names, expected):
+    found = subprocess.run(
+        [sys.executable, "-c", COMPARED, *names],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == expected

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a thirtieth of the steps and two seeds, to see that it works",
+        help="a hundred steps, two seeds and no sweeps, to see that it works",
     )
 
 
@@ -38,8 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Trains, tabulates and draws everything, or tunes."""
     figures.require()
     cli.load_tensorflow()
-    from toy import tuning
-    from toy.whole import Whole
+    from toy import tables, tuning, whole
 
     start = time.monotonic()
     output = pathlib.Path(arguments.output)
@@ -49,10 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
         text, numbers = tuning.report(data_dir, command, quick=arguments.quick)
         name = "tuning"
     else:
-        whole = Whole(data_dir, seeds=arguments.seeds, quick=arguments.quick)
-        for picture, content in whole.pictures().items():
+        found = whole.Whole(data_dir, seeds=arguments.seeds, quick=arguments.quick)
+        for picture, content in found.pictures().items():
             files.write_bytes(output / f"{picture}.png", content)
-        text, numbers = whole.report(command), whole.numbers(command)
+        text = tables.report(found.trained, command, whole.SWEPT_STEPS)
+        numbers = found.numbers(command)
         name = "toy"
     files.write_text(output / f"{name}.md", text)
     files.write_json(output / f"{name}.json", numbers)

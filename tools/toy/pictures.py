@@ -8,10 +8,11 @@ import tensorflow as tf
 from toy import settings, study
 
 from prwn_tf import methods
-from prwn_tf.episodes import pools as pools_lib
+from prwn_tf.episodes.pools import Pools
 from prwn_tf.evaluation import figures
 from prwn_tf.evaluation.projection import pca
 from prwn_tf.heads.prototypes import nearest_scores
+from prwn_tf.model import FewShotModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,16 +32,15 @@ def plane(
         config = setting.config(outcome.model)
         model = methods.build_model(config)
         model.set_weights(outcome.weights)
-        pools = pools_lib.split_labels(
-            data.stores["train"], "train", config.label_ratio, outcome.seed
-        )
-        prototypes = study.labeled_prototypes(model, data, pools)
+        pools = data.labels(config.label_ratio, outcome.seed)
+        prototypes = data.prototypes(model, pools)
         above, below = panels[:, index]
         _regions(above, model, data, pools, prototypes)
         _embeddings(below, model, data, prototypes.numpy())
         share = 100 * outcome.by_labels["test"]
         above.set_title(f"{settings.TITLES[outcome.model]}: {share:.1f} % test")
-    panels[1, 0].set_ylabel("second axis of PCA")
+    panels[0, 0].set_ylabel("the plane")
+    panels[1, 0].set_ylabel("the embedding")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     more, names = panels[1, 0].get_legend_handles_labels()
     figure.legend(
@@ -51,9 +51,9 @@ def plane(
 
 def _regions(
     axes: "Axes",
-    model: tf.keras.Model,
+    model: FewShotModel,
     data: study.Data,
-    pools: pools_lib.Pools,
+    pools: Pools,
     prototypes: tf.Tensor,
 ) -> None:
     """Background: the nearest prototype; labelled points large, unlabelled small."""
@@ -88,7 +88,7 @@ def _regions(
 
 
 def _embeddings(
-    axes: "Axes", model: tf.keras.Model, data: study.Data, prototypes: np.ndarray
+    axes: "Axes", model: FewShotModel, data: study.Data, prototypes: np.ndarray
 ) -> None:
     """Training points in the two widest directions of the embedding."""
     vectors = model(data.points["train"]).numpy()
@@ -99,7 +99,7 @@ def _embeddings(
     )
     figures.stars(axes, flat[len(vectors) :])
     figures.bare(axes)
-    axes.set_xlabel(f"PCA of the embedding ({100 * sum(explained):.0f} % of variance)")
+    axes.set_xlabel(f"PCA ({100 * sum(explained):.0f} % of the variance)")
 
 
 def curves(found: dict[str, Sequence[study.Outcome]]) -> "Figure":

@@ -34,12 +34,12 @@ class Setting:
 
     Attributes:
         labels: labelled points of a class, for "few" and "walk".
-        steps: episodes that each model is trained on.
+        steps: episodes that each of MODELS is trained on.
     """
 
     dataset: str
     labels: int
-    steps: dict[str, int]
+    steps: tuple[int, int, int]
     learning_rate: float
     walk: WalkConfig
     unlabeled: int = 20
@@ -63,7 +63,7 @@ class Setting:
             optimizer=dataclasses.replace(
                 base.optimizer, learning_rate=self.learning_rate
             ),
-            episodes=self.steps[model],
+            episodes=self.steps[MODELS.index(model)],
             xla="step",
         )
 
@@ -74,7 +74,7 @@ def equal_training(dataset: str) -> Setting:
     return Setting(
         dataset=dataset,
         labels=LABELS[dataset],
-        steps=dict.fromkeys(MODELS, base.episodes),
+        steps=(base.episodes,) * len(MODELS),
         learning_rate=base.optimizer.learning_rate,
         walk=base.walk,
         unlabeled=base.train.unlabeled,
@@ -91,7 +91,7 @@ def equal_epochs(dataset: str) -> Setting:
     everything = _rounded(EPOCHS * toy.POINTS[dataset] / 16)
     return dataclasses.replace(
         equal_training(dataset),
-        steps={"few": labeled, "walk": everything, "full": everything},
+        steps=(labeled, everything, everything),
         learning_rate={"spiral": 1e-2, "gaussian_circles": 3e-5}[dataset],
     )
 

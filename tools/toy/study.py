@@ -1,13 +1,14 @@
-"""Trains the models of a setting over many seeds, quickly.
+"""Trains the models of many settings over many seeds, quickly.
 
 A step of these models takes a tenth of a millisecond of arithmetic and ten times that
-in calls, so hundreds of `FewShotModel.train_step` run inside one compiled function,
-and one compiled function serves all seeds.
+in calls, so hundreds of `FewShotModel.train_step` run inside one compiled function.
+One such function serves all seeds, labels and rates, and the episodes of a seed are
+planned once for all models that share them.
 """
 
 import dataclasses
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -19,12 +20,22 @@ from prwn_tf.data import catalog
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.episodes.pools import Pools
 from prwn_tf.heads.prototypes import PrototypeHead, nearest_scores
-from prwn_tf.model import accuracy, query_labels
+from prwn_tf.model import FewShotModel, accuracy, query_labels
 from prwn_tf.training.optimizer import build_optimizer
 
 CHUNK = 100  # steps in one call
 EPISODES = 600  # to test on
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Models of a setting to be trained, each with every seed."""
+
+    setting: Setting
+    models: tuple[str, ...]
+    seeds: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,133 +68,177 @@ class Data:
         }  # [points, 1, 1, 2]
         ways = len(self.stores["train"].names)
         self.spec = EpisodeSpec(ways, shot=1, query=15)
-        self.plans = {split: self._plans(split) for split in self.stores}
+        self._plans = {split: self._planned(split) for split in self.stores}
 
-    def _plans(self, split: str) -> plan_lib.Plan:
+    def _planned(self, split: str) -> plan_lib.Plan:
         pools = pools_lib.whole(self.stores[split], split)
         plan = plan_lib.planner(pools, self.spec, seed=0)
         return next(iter(tf.data.Dataset.range(EPISODES).map(plan).batch(EPISODES)))
 
+    def labels(self, ratio: float, seed: int) -> Pools:
+        """Which training points have labels."""
+        return pools_lib.split_labels(self.stores["train"], "train", ratio, seed)
 
-class Trainer:
-    """One kind of model, trained anew for each seed by the same compiled steps."""
+    def one_shot(self, model: FewShotModel) -> dict[str, float]:
+        """Accuracy of 1-shot episodes, by split."""
+        labels = query_labels(self.spec.way, self.spec.query)
+        return {
+            split: float(_one_shot(model(self.points[split]), plan, labels))
+            for split, plan in self._plans.items()
+        }
 
-    def __init__(self, setting: Setting, model: str, data: Data):
-        self.name = model
-        self.config = setting.config(model)
-        self._data = data
-        self.model = _compiled_model(self.config)
-        self._fresh_optimizer = [v.numpy() for v in self.model.optimizer.variables]
-        points = data.points["train"]
-
-        @tf.function(jit_compile=True)
-        def train(plans: plan_lib.Plan) -> None:
-            for index in tf.range(CHUNK):
-                rows = (plans.support, plans.query, plans.unlabeled)
-                self.model.train_step(
-                    Episode(*(tf.gather(points, part[index]) for part in rows))
-                )
-
-        self._train = train
-        self._score = tf.function(_one_shot)
-
-    def run(self, seed: int, look_at: Sequence[int] = ()) -> Outcome:
-        """Trains from the weights and labels of a seed, and tests."""
-        self._restart(seed)
-        pools = pools_lib.split_labels(
-            self._data.stores["train"], "train", self.config.label_ratio, seed
-        )
-        plan = plan_lib.planner(pools, self.config.train, seed)
-        plans = tf.data.Dataset.range(_whole_chunks(self.config.episodes)).map(
-            plan, num_parallel_calls=tf.data.AUTOTUNE
-        )
-        curve = {0: self._one_shot()} if 0 in look_at else {}
-        for index, chunk in enumerate(plans.batch(CHUNK).prefetch(2), start=1):
-            self._train(chunk)
-            if index * CHUNK in look_at:
-                curve[index * CHUNK] = self._one_shot()
-        return Outcome(
-            model=self.name,
-            seed=seed,
-            one_shot=self._one_shot(),
-            by_labels=self._by_labels(pools),
-            curve=curve,
-            weights=self.model.get_weights(),
-        )
-
-    def _restart(self, seed: int) -> None:
-        config = dataclasses.replace(self.config, seed=seed)
-        self.model.set_weights(methods.build_model(config).get_weights())
-        optimizer = self.model.optimizer
-        for variable, value in zip(
-            optimizer.variables, self._fresh_optimizer, strict=True
-        ):
-            variable.assign(value)
-
-    def _one_shot(self) -> dict[str, float]:
-        spec, accuracies = self._data.spec, {}
-        labels = query_labels(spec.way, spec.query)
-        for split, plan in self._data.plans.items():
-            embeddings = self.model(self._data.points[split])
-            episodes = self._score(embeddings, plan, labels)
-            accuracies[split] = float(tf.reduce_mean(episodes))
-        return accuracies
-
-    def _by_labels(self, pools: pools_lib.Pools) -> dict[str, float]:
-        prototypes = labeled_prototypes(self.model, self._data, pools)
+    def by_labels(self, model: FewShotModel, pools: Pools) -> dict[str, float]:
+        """Accuracy of all points with the labelled ones as support, by split."""
+        prototypes = self.prototypes(model, pools)
         accuracies = {}
-        for split, store in self._data.stores.items():
-            scores = nearest_scores(prototypes, self.model(self._data.points[split]))
+        for split, store in self.stores.items():
+            scores = nearest_scores(prototypes, model(self.points[split]))
             labels = tf.constant(store.labels(), tf.int32)
             accuracies[split] = float(accuracy(scores, labels))
         return accuracies
 
-
-def labeled_prototypes(model, data: Data, pools: pools_lib.Pools) -> tf.Tensor:
-    """The mean embedding of each class's labelled training points: [N, D]."""
-    rows = [
-        pools.rows[start : start + count]
-        for start, count in zip(pools.starts, pools.labeled, strict=True)
-    ]
-    points = data.points["train"]
-    return tf.stack(
-        [tf.reduce_mean(model(tf.gather(points, part)), axis=0) for part in rows]
-    )
-
-
-def run(
-    setting: Setting,
-    data: Data,
-    models: Sequence[str],
-    seeds: Sequence[int],
-    look_at: Sequence[int] = (),
-) -> list[Outcome]:
-    """Every model of a setting with every seed."""
-    outcomes = []
-    for model in models:
-        trainer = Trainer(setting, model, data)
-        outcomes += [trainer.run(seed, look_at) for seed in seeds]
-    return outcomes
+    def prototypes(self, model: FewShotModel, pools: Pools) -> tf.Tensor:
+        """The mean embedding of each class's labelled training points: [N, D]."""
+        embeddings = model(self.points["train"])
+        rows = [
+            pools.rows[start : start + count]
+            for start, count in zip(pools.starts, pools.labeled, strict=True)
+        ]
+        return tf.stack(
+            [tf.reduce_mean(tf.gather(embeddings, part), axis=0) for part in rows]
+        )
 
 
-def _compiled_model(config: TrainConfig):
-    model = methods.build_model(config)
-    model.compile(optimizer=build_optimizer(config.optimizer))
-    model.optimizer.build(model.trainable_variables)
-    return model
-
-
+@tf.function(reduce_retracing=True)
 def _one_shot(
     embeddings: tf.Tensor, plan: plan_lib.Plan, labels: tf.Tensor
 ) -> tf.Tensor:
-    """Accuracy of each episode from a split's embeddings [points, D]: [E]."""
+    """Accuracy over episodes planned together, from a split's embeddings."""
     support = tf.gather(embeddings, plan.support)  # [E, N, 1, D]
     queries = tf.gather(embeddings, plan.query)  # [E, N, query, D]
-    flat = tf.reshape(queries, [len(plan.query), -1, embeddings.shape[-1]])
-    return accuracy(PrototypeHead().scores(support, flat, flat[:, :0]), labels)
+    flat = tf.reshape(queries, [EPISODES, -1, embeddings.shape[-1]])
+    scores = PrototypeHead().scores(support, flat, flat[:, :0])
+    return tf.reduce_mean(accuracy(scores, labels))
 
 
-def _whole_chunks(steps: int) -> int:
-    if steps % CHUNK:
-        raise ValueError(f"steps must be a multiple of {CHUNK}, got {steps}")
-    return steps
+class Trainer:
+    """One kind of model, trained anew each time by the same compiled steps."""
+
+    def __init__(self, config: TrainConfig, data: Data):
+        self._config = config
+        self._data = data
+        self._model = methods.build_model(config)
+        self._model.compile(optimizer=build_optimizer(config.optimizer))
+        self._model.optimizer.build(self._model.trainable_variables)
+        self._fresh = [variable.numpy() for variable in self._model.optimizer.variables]
+        points, unlabeled = data.points["train"], config.train.unlabeled_points
+
+        @tf.function(jit_compile=True)
+        def train(plans: plan_lib.Plan) -> None:
+            for index in tf.range(CHUNK):
+                episode = Episode(
+                    support=tf.gather(points, plans.support[index]),
+                    query=tf.gather(points, plans.query[index]),
+                    unlabeled=tf.gather(points, plans.unlabeled[index, :unlabeled]),
+                )
+                self._model.train_step(episode)
+
+        self._train = train
+
+    def run(
+        self,
+        name: str,
+        config: TrainConfig,
+        plans: Sequence[plan_lib.Plan],
+        look_at: Sequence[int] = (),
+    ) -> Outcome:
+        """Trains from the first weights of a config, and tests."""
+        self._restart(config)
+        model, data = self._model, self._data
+        curve = {0: data.one_shot(model)} if 0 in look_at else {}
+        for step in range(CHUNK, config.episodes + 1, CHUNK):
+            self._train(plans[step // CHUNK - 1])
+            if step in look_at:
+                curve[step] = data.one_shot(model)
+        pools = data.labels(config.label_ratio, config.label_seed)
+        return Outcome(
+            model=name,
+            seed=config.seed,
+            one_shot=data.one_shot(model),
+            by_labels=data.by_labels(model, pools),
+            curve=curve,
+            weights=model.get_weights(),
+        )
+
+    def _restart(self, config: TrainConfig) -> None:
+        self._model.set_weights(methods.build_model(config).get_weights())
+        optimizer = self._model.optimizer
+        for variable, value in zip(optimizer.variables, self._fresh, strict=True):
+            variable.assign(value)
+        optimizer.learning_rate = config.optimizer.learning_rate
+
+
+class Study:
+    """Trains jobs of one data set, sharing compiled steps and planned episodes."""
+
+    def __init__(self, data: Data):
+        self._data = data
+        self._trainers: dict[tuple, Trainer] = {}
+
+    def run(
+        self, jobs: Sequence[Job], look_at: Sequence[int] = ()
+    ) -> Iterator[tuple[Job, Outcome]]:
+        """Every outcome of every job, seed by seed."""
+        for seed in dict.fromkeys(seed for job in jobs for seed in job.seeds):
+            todo = [
+                (job, model, _config(job.setting, model, seed))
+                for job in jobs
+                if seed in job.seeds
+                for model in job.models
+            ]
+            plans = self._plans(todo)
+            for job, model, config in todo:
+                trainer = self._trainer(config)
+                episodes = plans[_plan_key(job.setting, config)]
+                yield job, trainer.run(model, config, episodes, look_at)
+
+    def _plans(self, todo: Sequence[tuple]) -> dict[tuple, list[plan_lib.Plan]]:
+        steps: dict[tuple, int] = {}
+        for job, _, config in todo:
+            key = _plan_key(job.setting, config)
+            steps[key] = max(steps.get(key, 0), config.episodes)
+        found = {}
+        for key, count in steps.items():
+            spec, ratio, seed = key
+            plan = plan_lib.planner(self._data.labels(ratio, seed), spec, seed)
+            dataset = tf.data.Dataset.range(count).map(
+                plan, num_parallel_calls=tf.data.AUTOTUNE
+            )
+            found[key] = list(dataset.batch(CHUNK, drop_remainder=True))
+        return found
+
+    def _trainer(self, config: TrainConfig) -> Trainer:
+        key = (config.train, config.walk)
+        if key not in self._trainers:
+            self._trainers[key] = Trainer(config, self._data)
+        return self._trainers[key]
+
+
+def _config(setting: Setting, model: str, seed: int) -> TrainConfig:
+    """A seed draws weights, episodes and labels."""
+    config = setting.config(model)
+    if config.episodes % CHUNK:
+        raise ValueError(f"steps must be whole {CHUNK}s, got {config.episodes}")
+    return dataclasses.replace(config, seed=seed, label_seed=seed)
+
+
+def _plan_key(setting: Setting, config: TrainConfig) -> tuple:
+    """What decides the episodes: support and queries are the same with the walk.
+
+    The model without it takes the plans of the one with it, and leaves out the
+    unlabelled points.
+    """
+    spec = config.train
+    if config.label_ratio < 1:
+        spec = dataclasses.replace(spec, unlabeled=setting.unlabeled)
+    return spec, config.label_ratio, config.seed

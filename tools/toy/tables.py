@@ -1,6 +1,6 @@
 """The toy experiment as text: tables beside the paper's, and where the walk helps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toy import settings, summary
@@ -8,14 +8,14 @@ from toy.settings import Setting
 from toy.study import Outcome
 
 if TYPE_CHECKING:
-    from toy.whole import Trained, Whole
+    from toy.whole import Key, Trained
 
 TITLES = {"spiral": "Spiral", "gaussian_circles": "Gaussian circles"}
 
 
-def report(whole: "Whole", command: str) -> str:
+def report(found: Mapping["Key", "Trained"], command: str, swept_steps: int) -> str:
     """All tables in Markdown."""
-    seeds = len(summary.of(whole.trained["spiral", "training"].outcomes, "few"))
+    seeds = len(summary.of(found["spiral", "training", 0].outcomes, "few"))
     parts = [
         "# Experiments in the plane",
         f"`{command}`",
@@ -26,7 +26,7 @@ def report(whole: "Whole", command: str) -> str:
         "mean difference between walk and few labels, seed by seed, with its 95 % "
         "interval.",
         "## Equal training: every model sees the same number of episodes",
-        _sections(whole, "training"),
+        _sections(found, "training"),
         "`best step`: test accuracy at the step with the best validation accuracy of "
         "the same run. `all labels`: every labelled training point as support, which "
         "is what the figures show.",
@@ -34,51 +34,52 @@ def report(whole: "Whole", command: str) -> str:
         "The model with few labels then takes a tenth (spiral) or a twentieth "
         '(circles) of the steps of the others. The paper says "300 epochs" and not '
         "what an epoch is.",
-        _sections(whole, "epochs"),
-        "## Where the walk helps: labels of a class",
-        _sweep(whole, "labels", "labelled points of a class"),
-        "## Where the walk helps: unlabelled points of a class in an episode",
-        _sweep(whole, "unlabeled", "unlabelled points of a class"),
+        _sections(found, "epochs"),
         "## Where the walk helps: length of training",
-        _lengths(whole),
+        _lengths(found),
         "![curves](toy_curves.png)",
-        "\n".join(f"![{name}](toy_{name}.png)" for name in settings.DATASETS),
     ]
+    for kind, title in _SWEEPS.items():
+        rows = _sweep(found, kind, swept_steps)
+        if rows:
+            parts.append(f"## Where the walk helps: {title} ({swept_steps} steps)")
+            header = ("set", title, "few labels", "+ walk", "gain on test")
+            parts.append(_table(header, rows))
+    parts += [f"![{name}](toy_{name}.png)" for name in settings.DATASETS]
     return "\n\n".join(parts) + "\n"
 
 
-def _sections(whole: "Whole", kind: str) -> str:
+_SWEEPS = {
+    "labels": "labelled points of a class",
+    "unlabeled": "unlabelled points of a class in an episode",
+}
+
+
+def _sections(found: Mapping["Key", "Trained"], kind: str) -> str:
     return "\n\n".join(
-        _section(name, whole.trained[name, kind]) for name in settings.DATASETS
+        _section(name, found[name, kind, 0]) for name in settings.DATASETS
     )
 
 
 def _section(name: str, trained: "Trained") -> str:
     header = ("model", "steps", "paper train / val", "train", "val", "test")
     rows = []
-    for model in settings.MODELS:
+    for model, steps in zip(settings.MODELS, trained.setting.steps, strict=True):
         outcomes = summary.of(trained.outcomes, model)
         paper = " / ".join(f"{value:.2f}" for value in settings.PAPER[name][model])
-        rows.append(
-            [
-                settings.TITLES[model],
-                str(trained.setting.steps[model]),
-                paper,
-                *(
-                    summary.mean_and_spread(summary.last(outcomes, split))
-                    for split in ("train", "val", "test")
-                ),
-                summary.mean_and_spread(summary.stopped(outcomes, "test")),
-                summary.mean_and_spread([each.by_labels["test"] for each in outcomes]),
-            ]
-        )
+        values = [summary.last(outcomes, split) for split in ("train", "val", "test")]
+        values.append(summary.stopped(outcomes, "test"))
+        values.append([each.by_labels["test"] for each in outcomes])
+        shown = map(summary.mean_and_spread, values)
+        rows.append([settings.TITLES[model], str(steps), paper, *shown])
     few, walk = (summary.of(trained.outcomes, model) for model in ("few", "walk"))
+    last = summary.gain(*(summary.last(part, "test") for part in (few, walk)))
     stopped = summary.gain(*(summary.stopped(part, "test") for part in (few, walk)))
     return "\n\n".join(
         [
             f"**{TITLES[name]}** ({_described(trained.setting)})",
             _table((*header, "test, best step", "test, all labels"), rows),
-            f"Gain on test: {_gain(few, walk)}.",
+            f"Gain on test: {last}.",
             f"Gain at the best step: {stopped}.",
         ]
     )
@@ -94,56 +95,50 @@ def _described(setting: Setting) -> str:
     )
 
 
-def _sweep(whole: "Whole", kind: str, title: str) -> str:
+def _sweep(
+    found: Mapping["Key", "Trained"], kind: str, steps: int
+) -> list[Sequence[str]]:
+    """Rows of one thing varied; the model of the main table stands among them."""
     rows = []
     for name in settings.DATASETS:
-        base = whole.trained[name, "training"]
-        found = {getattr(base.setting, kind): base}
-        for key, trained in whole.trained.items():
-            if key[:2] == (name, kind):
-                found[key[2]] = trained
-        seeds = {each.seed for each in found[min(found)].outcomes}
-        for value, trained in sorted(found.items()):
-            walk = _chosen(trained.outcomes, "walk", seeds)
-            few = _chosen(trained.outcomes, "few", seeds)
-            few = few or _chosen(base.outcomes, "few", seeds)
-            rows.append([TITLES[name], str(value), *_compared(few, walk)])
-    return _table(("set", title, "few labels", "+ walk", "gain on test"), rows)
+        base = found[name, "training", 0]
+        varied = {
+            key[2]: each for key, each in found.items() if key[:2] == (name, kind)
+        }
+        if not varied:
+            return []
+        seeds = {each.seed for each in next(iter(varied.values())).outcomes}
+        varied[getattr(base.setting, kind)] = base
+        for value, trained in sorted(varied.items()):
+            walk = _at(trained.outcomes, "walk", seeds, steps)
+            few = _at(trained.outcomes, "few", seeds, steps)
+            few = few or _at(base.outcomes, "few", seeds, steps)
+            shown = map(summary.mean_and_spread, (few, walk))
+            gain = str(summary.gain(few, walk))
+            rows.append([TITLES[name], str(value), *shown, gain])
+    return rows
 
 
-def _lengths(whole: "Whole") -> str:
+def _at(
+    outcomes: Sequence[Outcome], model: str, seeds: set[int], step: int
+) -> list[float]:
+    """1-shot test accuracy at a step, of some seeds."""
+    chosen = [each for each in summary.of(outcomes, model) if each.seed in seeds]
+    return [each.curve[step]["test"] for each in chosen]
+
+
+def _lengths(found: Mapping["Key", "Trained"]) -> str:
     rows = []
     for name in settings.DATASETS:
-        outcomes = whole.trained[name, "training"].outcomes
-        few, walk, full = (summary.of(outcomes, model) for model in settings.MODELS)
-        for step in few[0].curve:
-            values = [
-                [each.curve[step]["test"] for each in part]
-                for part in (few, walk, full)
-            ]
-            rows.append(
-                [
-                    TITLES[name],
-                    str(step),
-                    *map(summary.mean_and_spread, values),
-                    str(summary.gain(*values[:2])) if step else "",
-                ]
-            )
+        outcomes = found[name, "training", 0].outcomes
+        seeds = {each.seed for each in outcomes}
+        for step in outcomes[0].curve:
+            values = [_at(outcomes, model, seeds, step) for model in settings.MODELS]
+            shown = map(summary.mean_and_spread, values)
+            gain = str(summary.gain(*values[:2])) if step else "untrained"
+            rows.append([TITLES[name], str(step), *shown, gain])
     header = ("set", "steps", "few labels", "+ walk", "all labels", "gain on test")
     return _table(header, rows)
-
-
-def _chosen(outcomes: Sequence[Outcome], model: str, seeds: set[int]) -> list[Outcome]:
-    return [each for each in summary.of(outcomes, model) if each.seed in seeds]
-
-
-def _compared(few: Sequence[Outcome], walk: Sequence[Outcome]) -> list[str]:
-    last = [summary.last(part, "test") for part in (few, walk)]
-    return [*map(summary.mean_and_spread, last), str(summary.gain(*last))]
-
-
-def _gain(few: Sequence[Outcome], walk: Sequence[Outcome]) -> str:
-    return str(summary.gain(*(summary.last(part, "test") for part in (few, walk))))
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -44,30 +44,47 @@ def _shown(value: Any) -> str:
 
 def tune(dataset: str, data: study.Data, seeds: Sequence[int] = SEEDS) -> list[dict]:
     """Validation accuracy of every candidate at every length, best first."""
-    rows = []
-    for model, setting in tqdm.tqdm(list(candidates(dataset)), dataset, disable=None):
-        outcomes = study.run(setting, data, [model], seeds, STEPS)
-        for step in STEPS:
-            found = [100 * each.curve[step]["val"] for each in outcomes]
-            rows.append(
-                {
-                    "model": model,
-                    "learning_rate": setting.learning_rate,
-                    "walk_weight": setting.walk.weight if model == "walk" else 0.0,
-                    "visit_weight": setting.walk.visit_weight,
-                    "steps": step,
-                    "validation": float(np.mean(found)),
-                    "spread": float(np.std(found)),
-                }
-            )
+    jobs = [
+        study.Job(setting, (model,), tuple(seeds))
+        for model, setting in candidates(dataset)
+    ]
+    found: dict[study.Job, list[study.Outcome]] = {job: [] for job in jobs}
+    progress = tqdm.tqdm(
+        study.Study(data).run(jobs, STEPS),
+        desc=dataset,
+        total=len(jobs) * len(seeds),
+        disable=None,
+    )
+    for job, outcome in progress:
+        found[job].append(outcome)
+    rows = [
+        _row(job, step, outcomes) for job, outcomes in found.items() for step in STEPS
+    ]
     return sorted(rows, key=lambda row: -row["validation"])
+
+
+def _row(
+    job: study.Job, step: int, outcomes: Sequence[study.Outcome]
+) -> dict[str, Any]:
+    setting, [model] = job.setting, job.models
+    validation = [100 * each.curve[step]["val"] for each in outcomes]
+    walks = model == "walk"
+    return {
+        "model": model,
+        "learning_rate": setting.learning_rate,
+        "walk_weight": setting.walk.weight if walks else 0.0,
+        "visit_weight": setting.walk.visit_weight if walks else 0.0,
+        "steps": step,
+        "validation": float(np.mean(validation)),
+        "spread": float(np.std(validation)),
+    }
 
 
 def candidates(dataset: str) -> Iterator[tuple[str, settings.Setting]]:
     """The few-label model at every rate, and the walk at every rate and weight."""
     base = dataclasses.replace(
         settings.equal_training(dataset),
-        steps=dict.fromkeys(settings.MODELS, max(STEPS)),
+        steps=(max(STEPS),) * len(settings.MODELS),
     )
     for rate in RATES:
         setting = dataclasses.replace(base, learning_rate=rate)
