@@ -9,6 +9,7 @@ HERE = pathlib.Path(__file__).parent
 VERSION = re.search(
     r'^__version__ = "(.+)"$', (HERE / "prwn_tf/__init__.py").read_text(), re.MULTILINE
 )
+FIGURES = ["matplotlib>=3.8", "scikit-learn>=1.4"]
 
 setuptools.setup(
     name="prwn_tf",
@@ -28,5 +29,8 @@ setuptools.setup(
         "tensorflow-datasets>=4.9.7",
         "tqdm>=4.66",
     ],
-    extras_require={"test": ["pytest>=8", "ruff>=0.9"]},
+    extras_require={
+        "figures": FIGURES,
+        "test": ["pytest>=8", "pytest-xdist>=3.6", "ruff>=0.9", *FIGURES],
+    },
 )

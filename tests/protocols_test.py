@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from prwn_tf.config import EpisodeSpec
-from prwn_tf.methods import METHODS
+from prwn_tf.config import TERMS, EpisodeSpec
+from prwn_tf.methods import METHODS, REGULARIZERS
 from prwn_tf.protocols import DATASETS, Task, protocol
 
 
@@ -137,3 +137,9 @@ def test_unlabelled_points_are_there_for_whoever_uses_them(dataset, method):
     config = protocol(Task(dataset, method))
     used = bool(config.terms) or METHODS[method].refines
     assert (config.train.unlabeled_points > 0) == used
+
+
+def test_every_term_of_a_config_has_its_regularizer():
+    assert tuple(REGULARIZERS) == TERMS
+    for method in METHODS.values():
+        assert set(method.terms) <= set(TERMS)

@@ -8,6 +8,7 @@ import sys
 import time
 
 from prwn_tf import cli, files
+from prwn_tf.data import toy
 from prwn_tf.evaluation import figures
 
 ABOUT = "The experiments in the plane: spiral and Gaussian circles, over many seeds."
@@ -16,6 +17,12 @@ ABOUT = "The experiments in the plane: spiral and Gaussian circles, over many se
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The settings of the experiment."""
     parser.add_argument("--output", default="results/toy", help="folder of the results")
+    parser.add_argument(
+        "--dataset",
+        action="append",
+        choices=toy.NAMES,
+        help="only this set; give it several times for several",
+    )
     parser.add_argument("--seeds", type=int, default=10, help="runs of each model")
     parser.add_argument(
         "--data_dir",
@@ -43,12 +50,13 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.monotonic()
     output = pathlib.Path(arguments.output)
     data_dir = pathlib.Path(arguments.data_dir).expanduser()
+    datasets = arguments.dataset or toy.NAMES
     command = f"python tools/reproduce.py {shlex.join(sys.argv[1:])}"
     if arguments.tune:
-        text, numbers = tuning.report(data_dir, command, quick=arguments.quick)
+        text, numbers = tuning.report(datasets, data_dir, command, arguments.quick)
         name = "tuning"
     else:
-        found = whole.Whole(data_dir, seeds=arguments.seeds, quick=arguments.quick)
+        found = whole.Whole(data_dir, arguments.seeds, arguments.quick, datasets)
         for picture, content in found.pictures().items():
             files.write_bytes(output / f"{picture}.png", content)
         text = tables.report(found.trained, command, whole.SWEPT_STEPS)

@@ -8,7 +8,7 @@ planned once for all models that share them.
 
 import dataclasses
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -135,13 +135,11 @@ class Trainer:
 
         @tf.function(jit_compile=True)
         def train(plans: plan_lib.Plan) -> None:
+            rows = Episode(plans.support, plans.query, plans.unlabeled[:, :unlabeled])
             for index in tf.range(CHUNK):
-                episode = Episode(
-                    support=tf.gather(points, plans.support[index]),
-                    query=tf.gather(points, plans.query[index]),
-                    unlabeled=tf.gather(points, plans.unlabeled[index, :unlabeled]),
+                self._model.train_step(
+                    Episode(*(tf.gather(points, part[index]) for part in rows))
                 )
-                self._model.train_step(episode)
 
         self._train = train
 
@@ -186,26 +184,26 @@ class Study:
         self._trainers: dict[tuple, Trainer] = {}
 
     def run(
-        self, jobs: Sequence[Job], look_at: Sequence[int] = ()
-    ) -> Iterator[tuple[Job, Outcome]]:
-        """Every outcome of every job, seed by seed."""
-        for seed in dict.fromkeys(seed for job in jobs for seed in job.seeds):
+        self, jobs: Mapping[Hashable, Job], look_at: Sequence[int] = ()
+    ) -> Iterator[tuple[Hashable, Outcome]]:
+        """Every outcome of every job under the job's key, seed by seed."""
+        for seed in dict.fromkeys(seed for job in jobs.values() for seed in job.seeds):
             todo = [
-                (job, model, _config(job.setting, model, seed))
-                for job in jobs
+                (key, job.setting, model, _config(job.setting, model, seed))
+                for key, job in jobs.items()
                 if seed in job.seeds
                 for model in job.models
             ]
             plans = self._plans(todo)
-            for job, model, config in todo:
+            for key, setting, model, config in todo:
+                episodes = plans[_plan_key(setting, config)]
                 trainer = self._trainer(config)
-                episodes = plans[_plan_key(job.setting, config)]
-                yield job, trainer.run(model, config, episodes, look_at)
+                yield key, trainer.run(model, config, episodes, look_at)
 
     def _plans(self, todo: Sequence[tuple]) -> dict[tuple, list[plan_lib.Plan]]:
         steps: dict[tuple, int] = {}
-        for job, _, config in todo:
-            key = _plan_key(job.setting, config)
+        for _, setting, _, config in todo:
+            key = _plan_key(setting, config)
             steps[key] = max(steps.get(key, 0), config.episodes)
         found = {}
         for key, count in steps.items():

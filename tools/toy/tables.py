@@ -15,7 +15,8 @@ TITLES = {"spiral": "Spiral", "gaussian_circles": "Gaussian circles"}
 
 def report(found: Mapping["Key", "Trained"], command: str, swept_steps: int) -> str:
     """All tables in Markdown."""
-    seeds = len(summary.of(found["spiral", "training", 0].outcomes, "few"))
+    first = next(iter(found.values()))
+    seeds = len(summary.of(first.outcomes, "few"))
     parts = [
         "# Experiments in the plane",
         f"`{command}`",
@@ -45,7 +46,7 @@ def report(found: Mapping["Key", "Trained"], command: str, swept_steps: int) -> 
             parts.append(f"## Where the walk helps: {title} ({swept_steps} steps)")
             header = ("set", title, "few labels", "+ walk", "gain on test")
             parts.append(_table(header, rows))
-    parts += [f"![{name}](toy_{name}.png)" for name in settings.DATASETS]
+    parts += [f"![{name}](toy_{name}.png)" for name in _datasets(found)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -55,9 +56,13 @@ _SWEEPS = {
 }
 
 
+def _datasets(found: Mapping["Key", "Trained"]) -> list[str]:
+    return list(dict.fromkeys(name for name, _, _ in found))
+
+
 def _sections(found: Mapping["Key", "Trained"], kind: str) -> str:
     return "\n\n".join(
-        _section(name, found[name, kind, 0]) for name in settings.DATASETS
+        _section(name, found[name, kind, 0]) for name in _datasets(found)
     )
 
 
@@ -100,8 +105,8 @@ def _sweep(
 ) -> list[Sequence[str]]:
     """Rows of one thing varied; the model of the main table stands among them."""
     rows = []
-    for name in settings.DATASETS:
-        base = found[name, "training", 0]
+    for name in _datasets(found):
+        base = found[name, "lengths", 0]
         varied = {
             key[2]: each for key, each in found.items() if key[:2] == (name, kind)
         }
@@ -129,8 +134,8 @@ def _at(
 
 def _lengths(found: Mapping["Key", "Trained"]) -> str:
     rows = []
-    for name in settings.DATASETS:
-        outcomes = found[name, "training", 0].outcomes
+    for name in _datasets(found):
+        outcomes = found[name, "lengths", 0].outcomes
         seeds = {each.seed for each in outcomes}
         for step in outcomes[0].curve:
             values = [_at(outcomes, model, seeds, step) for model in settings.MODELS]

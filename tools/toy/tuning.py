@@ -19,12 +19,12 @@ SHOWN = 8  # of each model in the table
 
 
 def report(
-    data_dir: pathlib.Path, command: str, quick: bool = False
+    datasets: Sequence[str], data_dir: pathlib.Path, command: str, quick: bool = False
 ) -> tuple[str, dict[str, Any]]:
     """The best candidates of each set as Markdown, and all of them as numbers."""
     parts = ["# Settings tried on validation", f"`{command}`"]
     numbers: dict[str, Any] = {"command": command}
-    for dataset in settings.DATASETS:
+    for dataset in datasets:
         data = study.Data(dataset, data_dir)
         found = tune(dataset, data, SEEDS[:1] if quick else SEEDS)
         numbers[dataset] = found
@@ -44,29 +44,26 @@ def _shown(value: Any) -> str:
 
 def tune(dataset: str, data: study.Data, seeds: Sequence[int] = SEEDS) -> list[dict]:
     """Validation accuracy of every candidate at every length, best first."""
-    jobs = [
-        study.Job(setting, (model,), tuple(seeds))
+    jobs = {
+        (model, setting): study.Job(setting, (model,), tuple(seeds))
         for model, setting in candidates(dataset)
-    ]
-    found: dict[study.Job, list[study.Outcome]] = {job: [] for job in jobs}
+    }
+    found = {key: [] for key in jobs}
     progress = tqdm.tqdm(
         study.Study(data).run(jobs, STEPS),
         desc=dataset,
         total=len(jobs) * len(seeds),
         disable=None,
     )
-    for job, outcome in progress:
-        found[job].append(outcome)
-    rows = [
-        _row(job, step, outcomes) for job, outcomes in found.items() for step in STEPS
-    ]
+    for key, outcome in progress:
+        found[key].append(outcome)
+    rows = [_row(*key, step, found[key]) for key in jobs for step in STEPS]
     return sorted(rows, key=lambda row: -row["validation"])
 
 
 def _row(
-    job: study.Job, step: int, outcomes: Sequence[study.Outcome]
+    model: str, setting: settings.Setting, step: int, outcomes: Sequence[study.Outcome]
 ) -> dict[str, Any]:
-    setting, [model] = job.setting, job.models
     validation = [100 * each.curve[step]["val"] for each in outcomes]
     walks = model == "walk"
     return {

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 import tqdm
@@ -29,12 +30,18 @@ class Trained:
 class Whole:
     """The experiment of the paper, the one that shows its gap, and two sweeps."""
 
-    def __init__(self, data_dir: pathlib.Path, seeds: int, quick: bool = False):
-        self.data = {name: study.Data(name, data_dir) for name in settings.DATASETS}
+    def __init__(
+        self,
+        data_dir: pathlib.Path,
+        seeds: int,
+        quick: bool = False,
+        datasets: Sequence[str] = settings.DATASETS,
+    ):
+        self.data = {name: study.Data(name, data_dir) for name in datasets}
         self.trained: dict[Key, Trained] = {}
         jobs = {
             name: self._jobs(name, range(2 if quick else seeds), quick)
-            for name in settings.DATASETS
+            for name in datasets
         }
         total = sum(
             len(job.models) * len(job.seeds)
@@ -46,32 +53,38 @@ class Whole:
                 self._train(name, found, progress)
 
     def _jobs(self, name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
-        equal, epochs = settings.equal_training(name), settings.equal_epochs(name)
-        few, everything = tuple(seeds[:SWEPT_SEEDS]), tuple(seeds)
+        def lasting(setting: settings.Setting, steps: int) -> settings.Setting:
+            return dataclasses.replace(setting, steps=(steps,) * len(settings.MODELS))
+
+        kinds = {
+            "training": settings.equal_training(name),
+            "epochs": settings.equal_epochs(name),
+            "lengths": lasting(settings.equal_training(name), LOOK_AT[-1]),
+        }
         if quick:
-            short = {"steps": (study.CHUNK,) * len(settings.MODELS)}
-            equal, epochs = (dataclasses.replace(s, **short) for s in (equal, epochs))
+            kinds = {kind: lasting(each, study.CHUNK) for kind, each in kinds.items()}
         jobs = {
-            (name, "training", 0): study.Job(equal, settings.MODELS, everything),
-            (name, "epochs", 0): study.Job(epochs, settings.MODELS, everything),
+            (name, kind, 0): study.Job(setting, settings.MODELS, tuple(seeds))
+            for kind, setting in kinds.items()
         }
         if quick:
             return jobs
-        swept = dataclasses.replace(equal, steps=(SWEPT_STEPS,) * len(settings.MODELS))
+        base, few = lasting(kinds["training"], SWEPT_STEPS), tuple(seeds[:SWEPT_SEEDS])
         for labels in LABELS[name]:
-            setting = dataclasses.replace(swept, labels=labels)
+            setting = dataclasses.replace(base, labels=labels)
             jobs[name, "labels", labels] = study.Job(setting, ("few", "walk"), few)
         for unlabeled in UNLABELED:
-            setting = dataclasses.replace(swept, unlabeled=unlabeled)
+            setting = dataclasses.replace(base, unlabeled=unlabeled)
             jobs[name, "unlabeled", unlabeled] = study.Job(setting, ("walk",), few)
         return jobs
 
-    def _train(self, name: str, jobs: dict[Key, study.Job], progress: tqdm.tqdm):
-        keys = {job: key for key, job in jobs.items()}
+    def _train(
+        self, name: str, jobs: dict[Key, study.Job], progress: tqdm.tqdm
+    ) -> None:
         for key, job in jobs.items():
             self.trained[key] = Trained(job.setting, [])
-        for job, outcome in study.Study(self.data[name]).run([*keys], LOOK_AT):
-            self.trained[keys[job]].outcomes.append(outcome)
+        for key, outcome in study.Study(self.data[name]).run(jobs, LOOK_AT):
+            self.trained[key].outcomes.append(outcome)
             progress.update()
 
     def pictures(self) -> dict[str, bytes]:
@@ -84,7 +97,7 @@ class Whole:
                 pictures.plane, trained.setting, data, first
             )
         outcomes = {
-            name: self.trained[name, "training", 0].outcomes for name in self.data
+            name: self.trained[name, "lengths", 0].outcomes for name in self.data
         }
         drawn["toy_curves"] = figures.rendered(pictures.curves, outcomes)
         return drawn
