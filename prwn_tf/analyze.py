@@ -8,6 +8,7 @@ against the number of classes; with two runs, the relative gain of the second.
 consistency: the average VAT loss. embedding: PCA and t-SNE of one episode's classes.
 """
 
+import dataclasses
 import pathlib
 
 from absl import flags
@@ -41,16 +42,16 @@ def main() -> None:
     found = runs.open_runs(FLAGS.workdir, FLAGS.label)
     if "embedding" in what:
         figures.require("sklearn")
-    test = found[0].config.test
-    spec = cli.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
+    spec, test = episodes(found[0].config.test)
     stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
     split = pools.whole(stores[FLAGS.split], FLAGS.split)
     pools.check(split, spec)
-    for way in FLAGS.ways or []:
-        pools.check(split, EpisodeSpec(way, test.shot, 1))
+    if "ways" in what:
+        for way in FLAGS.ways or [test.way]:
+            pools.check(split, dataclasses.replace(test, way=way))
     settings = cli.analysis_settings(
         spec,
-        query=FLAGS.query or test.query,
+        test,
         ways=tuple(FLAGS.ways or ()),
         steps=FLAGS.walk_steps,
         epsilon=FLAGS.epsilon,
@@ -70,6 +71,18 @@ def main() -> None:
         f"numbers and figures are in {output} ({', '.join(what)}); to look at them: "
         f"tensorboard --logdir={output}"
     )
+
+
+def episodes(test: EpisodeSpec) -> tuple[EpisodeSpec, EpisodeSpec]:
+    """Those to walk through, with 10 unlabelled images a class, and those to test on.
+
+    No question is asked of the former, but every episode has one.
+    """
+    walked = cli.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
+    tested = dataclasses.replace(
+        test, shot=walked.shot, query=FLAGS.query or test.query, distractors=0
+    )
+    return dataclasses.replace(walked, query=1), tested
 
 
 if __name__ == "__main__":

@@ -135,11 +135,12 @@ def task_specs(base: EpisodeSpec) -> list[EpisodeSpec]:
     return [EpisodeSpec(*each) for each in itertools.product(*numbers)]
 
 
-def analysis_settings(spec: EpisodeSpec, **more: Any) -> Settings:
+def analysis_settings(spec: EpisodeSpec, test: EpisodeSpec, **more: Any) -> Settings:
     """What the flags of an analysis say, beside its episodes."""
     figures.require()
     return Settings(
         spec=spec,
+        test=test,
         episodes=FLAGS.eval_episodes or 300,
         smoothing=FLAGS.graph_smoothing,
         episode=FLAGS.episode,

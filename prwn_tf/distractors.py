@@ -35,7 +35,7 @@ def main() -> None:
         )
     stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
     pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
-    settings = cli.analysis_settings(spec)
+    settings = cli.analysis_settings(spec, found[0].config.test)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf.evaluation import distraction

@@ -53,6 +53,8 @@ def main() -> None:
 
     run = experiment.create(config, workdir, stores)
     step = run.checkpoints.restore(config.select)
+    if step == 0:
+        raise UserError(f"the run in {workdir.path} has not been trained for a step")
     episodes = FLAGS.eval_episodes or config.eval_episodes
     found = run.evaluate_all(FLAGS.split, specs, adaptations, episodes)
 

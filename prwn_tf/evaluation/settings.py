@@ -14,7 +14,7 @@ class Settings:
 
     Attributes:
         spec: the episodes to walk through.
-        query: of a class, where accuracy is measured.
+        test: the episodes to measure accuracy on.
         ways: numbers of classes to tell apart; empty for the published ones.
         steps: inner steps of a walk, at most.
         smoothing: of the graph that is walked on.
@@ -23,8 +23,8 @@ class Settings:
     """
 
     spec: EpisodeSpec
+    test: EpisodeSpec
     episodes: int = 300
-    query: int = 1
     ways: tuple[int, ...] = ()
     steps: int = 10
     smoothing: float = 0.1

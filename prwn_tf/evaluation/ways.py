@@ -23,13 +23,10 @@ FEWEST = 20
 
 
 def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
-    """Inductive accuracy of every run; with two, what the second gains."""
+    """Accuracy of every run as trained; with two, what the second gains."""
     ways = settings.ways or default_ways(len(subjects[0].pools.names))
-    base = dataclasses.replace(
-        settings.spec, query=settings.query, unlabeled=0, distractors=0
-    )
     found = {
-        subject.label: accuracy_by_way(subject, base, ways, settings.episodes)
+        subject.label: accuracy_by_way(subject, settings.test, ways, settings.episodes)
         for subject in subjects
     }
     rows = [
@@ -73,7 +70,7 @@ def episodes_for(way: int, episodes: int) -> int:
 def accuracy_by_way(
     subject: Subject, base: EpisodeSpec, ways: Sequence[int], episodes: int
 ) -> list[Evaluation]:
-    """Inductive accuracy for each number of ways; shots and queries as in `base`."""
+    """Accuracy for each number of ways of episodes that are else as `base`."""
     evaluator = Evaluator(subject.pools, subject.model.head, subject.seed)
     found = []
     for way in ways:

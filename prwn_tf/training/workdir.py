@@ -25,6 +25,9 @@ OWN = {
     "losses.json",
     "result.json",
     "episodes.csv",
+    "evaluation.json",
+    "evaluation_episodes.csv",
+    "analysis",
     "without_walk",
 }
 PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-datasets", "absl-py")

@@ -75,7 +75,7 @@ def test_loss_matches_numpy(subject):
 
 def test_finding(subject):
     subject, _ = subject
-    settings = Settings(SPEC, episodes=4, epsilon=2.0)
+    settings = Settings(SPEC, SPEC, episodes=4, epsilon=2.0)
     found = consistency.find([subject], settings)
     [row] = found.tables["consistency"]
     losses = consistency.adversarial_loss(subject, SPEC, 4, epsilon=2.0)

@@ -53,12 +53,12 @@ def test_mean_and_interval_by_hand():
 
 def test_an_episode_that_is_not_looked_at_cannot_be_drawn():
     with pytest.raises(UserError, match=r"--episode=5.*--eval_episodes"):
-        Settings(SPEC, episodes=5, episode=5)
+        Settings(SPEC, SPEC, episodes=5, episode=5)
 
 
 def test_distractors_of_two_runs(make_subject, tmp_path):
     subjects = [make_subject("PN", spread=1.5), make_subject("PRWN (b)", spread=0.2)]
-    found = distraction.find(subjects, Settings(SPEC, episodes=12, episode=3))
+    found = distraction.find(subjects, Settings(SPEC, SPEC, episodes=12, episode=3))
     pn, prwn = found.numbers["rows"]
     assert prwn["p_clean_raw"] > pn["p_clean_raw"]
     assert found.lines[1].startswith("PRWN (b)")

@@ -35,7 +35,7 @@ def test_without_smoothing_too(make_subject):
 
 def test_finding_has_a_row_for_each_run_and_step(make_subject):
     subjects = [make_subject("PN", spread=1.0), make_subject("PRWN", spread=0.3)]
-    found = landing.find(subjects, Settings(SPEC, episodes=20, steps=4))
+    found = landing.find(subjects, Settings(SPEC, SPEC, episodes=20, steps=4))
     rows = found.tables["landing"]
     assert [(row["run"], row["steps"]) for row in rows] == [
         (label, steps) for label in ("PN", "PRWN") for steps in range(5)

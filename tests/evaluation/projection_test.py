@@ -58,7 +58,7 @@ def test_map_shows_the_classes_and_prototypes_of_an_episode(make_subject):
 
 
 def test_finding_has_a_row_for_each_point(make_subject):
-    found = projection.find([make_subject()], Settings(SPEC, episode=1))
+    found = projection.find([make_subject()], Settings(SPEC, SPEC, episode=1))
     rows = found.tables["embedding"]
     assert len(rows) == 30
     assert rows[-1]["class"].startswith("prototype of class")

@@ -8,6 +8,7 @@ from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.evaluation.settings import Settings
 
 SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=4)
+TEST = EpisodeSpec(way=5, shot=2, query=3)
 
 
 def test_published_ways_as_far_as_there_are_classes():
@@ -25,7 +26,7 @@ def test_fewer_episodes_of_many_ways():
 
 def test_the_same_as_evaluating_each_way_alone(make_subject):
     subject = make_subject()
-    found = ways.find([subject], Settings(SPEC, episodes=40, query=3, ways=(2, 6)))
+    found = ways.find([subject], Settings(SPEC, TEST, episodes=40, ways=(2, 6)))
     evaluator = Evaluator(subject.pools, subject.model.head, 0)
     for row, way in zip(found.tables["ways"], (2, 6), strict=True):
         [expected] = evaluator(subject.embeddings, EpisodeSpec(way, 2, 3), ["none"], 40)
@@ -34,14 +35,14 @@ def test_the_same_as_evaluating_each_way_alone(make_subject):
 
 
 def test_more_ways_are_harder(make_subject):
-    found = ways.find([make_subject()], Settings(SPEC, 40, query=3, ways=(2, 8)))
+    found = ways.find([make_subject()], Settings(SPEC, TEST, 40, ways=(2, 8)))
     two, eight = (row["accuracy"] for row in found.tables["ways"])
     assert two > eight + 0.1
 
 
 def test_two_runs_have_a_relative_gain(make_subject):
     subjects = [make_subject("PN", spread=1.0), make_subject("PRWN", spread=0.3)]
-    found = ways.find(subjects, Settings(SPEC, episodes=40, query=3, ways=(2, 8)))
+    found = ways.find(subjects, Settings(SPEC, TEST, episodes=40, ways=(2, 8)))
     accuracy = {
         (row["run"], row["way"]): row["accuracy"] for row in found.tables["ways"]
     }
@@ -66,4 +67,4 @@ def test_interval_of_the_gain_is_that_of_resampled_episodes():
 
 def test_more_ways_than_classes(make_subject):
     with pytest.raises(UserError, match=r"9 classes .* has 8"):
-        ways.find([make_subject()], Settings(SPEC, episodes=5, ways=(9,)))
+        ways.find([make_subject()], Settings(SPEC, TEST, episodes=5, ways=(9,)))

@@ -1,0 +1,73 @@
+import dataclasses
+
+import pytest
+
+from prwn_tf import config as config_lib
+from prwn_tf import files, protocols, runs
+from prwn_tf.errors import UserError
+from prwn_tf.training.workdir import Workdir
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    """Folders of finished runs, as far as can be seen without their models."""
+
+    def make(name, method="prwn", finished=True, **changes) -> str:
+        config = protocols.protocol(protocols.Task("glyphs", method))
+        config = dataclasses.replace(config, **changes)
+        folder = tmp_path / name
+        files.write_json(folder / "config.json", config_lib.to_dict(config))
+        if finished:
+            files.write_json(folder / "result.json", {})
+        return str(folder)
+
+    return make
+
+
+def labels(found):
+    return [run.label for run in found]
+
+
+def test_runs_are_called_by_their_methods(make_run):
+    paths = [make_run("a", "pn"), make_run("b"), make_run("c", "pn", label_ratio=1.0)]
+    assert labels(runs.open_runs(paths)) == ["PN", "PRWN", "PN_all"]
+
+
+def test_and_by_their_folders_where_methods_are_the_same(make_run):
+    paths = [make_run("one"), make_run("two"), make_run("three", "pn")]
+    assert labels(runs.open_runs(paths)) == ["PRWN (one)", "PRWN (two)", "PN"]
+
+
+def test_or_as_the_user_says(make_run):
+    found = runs.open_runs([make_run("a"), make_run("b")], ["before", "after"])
+    assert labels(found) == ["before", "after"]
+    assert found[1].workdir.path.name == "b"
+    assert found[1].config.method == "prwn"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [(["one"], "1 labels and 2 workdirs"), (["x", "x"], "same label: x, x")],
+)
+def test_labels_that_do_not_fit(make_run, given, message):
+    with pytest.raises(UserError, match=message):
+        runs.open_runs([make_run("a"), make_run("b")], given)
+
+
+def test_an_unfinished_run(make_run):
+    with pytest.raises(UserError, match=r"b has no finished model"):
+        runs.open_runs([make_run("a"), make_run("b", finished=False)])
+
+
+def test_different_data_sets(make_run):
+    with pytest.raises(UserError, match="glyphs, omniglot"):
+        runs.open_runs([make_run("a"), make_run("b", dataset="omniglot")])
+
+
+def test_a_run_that_was_looked_into_can_be_restarted(make_run):
+    path = make_run("a")
+    workdir = Workdir(runs.open_runs([path])[0].workdir.path)
+    files.write_json(workdir.path / "analysis" / "landing.json", {})
+    files.write_json(workdir.path / "evaluation.json", [])
+    workdir.claim(workdir.load_config(), restart=True)
+    assert [each.name for each in workdir.path.iterdir()] == [".lock"]
