@@ -60,6 +60,7 @@ class Experiment:
             )
 
     def _start(self, flags_text: str) -> int:
+        self.checkpoints.remove_leftovers()
         if self.workdir.has_config:
             step = self.checkpoints.restore()
             print(f"resuming {self.workdir.path} at step {step}")

@@ -25,31 +25,33 @@ class Checkpoints:
             model=model, optimizer=model.optimizer, seconds=self.seconds
         )
         _check_tracked(self._state, model)
-        self._manager = self._managed(directory, KEPT)
-        self._best = self._managed(directory / "best", 1)
+        self._managers: dict[pathlib.Path, tf.train.CheckpointManager] = {}
 
     def _managed(
         self, directory: pathlib.Path, kept: int
     ) -> tf.train.CheckpointManager:
-        return tf.train.CheckpointManager(
-            self._state, str(directory), max_to_keep=kept, checkpoint_name="ckpt"
-        )
+        if directory not in self._managers:
+            _list_anew(directory)
+            self._managers[directory] = tf.train.CheckpointManager(
+                self._state, str(directory), max_to_keep=kept, checkpoint_name="ckpt"
+            )
+        return self._managers[directory]
 
     def save(self, step: int) -> None:
         """Writes checkpoint `ckpt-<step>` and drops the oldest."""
-        self._save(self._manager, step)
+        self._save(self._directory, KEPT, step)
 
     def save_best(self, step: int, accuracy: float) -> None:
         """Keeps this step as the best on validation if it is."""
         record = self._directory / "best.json"
-        if record.exists() and files.read_json(record)["accuracy"] >= accuracy:
+        if record.exists() and _accuracy(record) >= accuracy:
             return
-        self._save(self._best, step)
+        self._save(self._directory / "best", 1, step)
         files.write_json(record, {"step": step, "accuracy": accuracy})
 
-    def _save(self, manager: tf.train.CheckpointManager, step: int) -> None:
+    def _save(self, directory: pathlib.Path, kept: int, step: int) -> None:
         try:
-            manager.save(checkpoint_number=step)
+            self._managed(directory, kept).save(checkpoint_number=step)
         except (tf.errors.OpError, OSError) as error:
             variables = (*self._model.variables, *self._model.optimizer.variables)
             needed = sum(variable.numpy().nbytes for variable in variables)
@@ -59,12 +61,15 @@ class Checkpoints:
                 "checkpoint before it is intact"
             ) from error
 
+    def remove_leftovers(self) -> None:
+        """Removes what killed saves left; for the process that owns the workdir."""
+        for leftover in self._directory.rglob("ckpt-*_temp"):
+            logging.warning("removing %s, left by a killed save", leftover)
+            shutil.rmtree(leftover, ignore_errors=True)
+
     def restore(self, select: str = "last") -> int:
         """Restores the newest readable checkpoint, or the "best": its step."""
         directory = self._directory / "best" if select == "best" else self._directory
-        for leftover in directory.glob("*_temp"):
-            logging.warning("removing %s, left by a killed save", leftover)
-            shutil.rmtree(leftover)
         steps = sorted(_steps(directory), reverse=True)
         for step in steps:
             if self._try_restore(directory / f"ckpt-{step}"):
@@ -97,6 +102,33 @@ def _check_tracked(state: tf.train.Checkpoint, model: keras.Model) -> None:
     ]
     if missing:
         raise ValueError(f"checkpoints would not hold {missing}")
+
+
+def _accuracy(record: pathlib.Path) -> float:
+    try:
+        return float(files.read_json(record)["accuracy"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise UserError(
+            f"{record} is damaged ({error!r}); delete it to have the best checkpoint "
+            "chosen among those to come"
+        ) from error
+
+
+def _list_anew(directory: pathlib.Path) -> None:
+    """Writes the manager's list of checkpoints from those that are there.
+
+    An empty list would stop the manager, and it deletes the oldest that are listed,
+    wherever they lie.
+    """
+    names = [f"ckpt-{step}" for step in sorted(_steps(directory))]
+    index = directory / "checkpoint"
+    index.unlink(missing_ok=True)
+    if names:
+        lines = [f'model_checkpoint_path: "{names[-1]}"']
+        lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+        # Without times, the manager would keep all of them for ever.
+        lines += ["all_model_checkpoint_timestamps: 1.0"] * len(names)
+        files.write_text(index, "\n".join([*lines, ""]))
 
 
 def _steps(directory: pathlib.Path) -> list[int]:

@@ -1,11 +1,13 @@
 """TensorBoard: curves, settings, a picture of an episode, a map of embeddings."""
 
+import contextlib
 import logging
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf import text_format
 from tensorboard.compat.proto import event_pb2
 from tensorboard.plugins import projector
 from tensorboard.plugins.hparams import api as hparams
@@ -14,23 +16,38 @@ from prwn_tf import files
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.errors import StorageError
 
 
 class Monitor:
-    """Writes what happens in a run to its TensorBoard folder."""
+    """Writes what happens in a run to its TensorBoard folder, for as long as it can.
+
+    Curves are not worth a run: where they cannot be written, they end with a warning.
+    """
 
     def __init__(self, directory: pathlib.Path, start: int):
         """Continues after step `start`, dropping what a killed run wrote beyond it."""
         self._directory = directory
-        for path in sorted(directory.glob("events.out.tfevents.*")):
-            _drop_after(path, start)
-        self._writer = tf.summary.create_file_writer(str(directory))
+        self._writer = tf.summary.create_noop_writer()
+        with self._tolerant():
+            for path in sorted(directory.glob("events.out.tfevents.*")):
+                _drop_after(path, start)
+            self._writer = tf.summary.create_file_writer(str(directory))
 
     def __enter__(self) -> "Monitor":
         return self
 
     def __exit__(self, *unused) -> None:
-        self._writer.close()
+        with self._tolerant():
+            self._writer.close()
+
+    @contextlib.contextmanager
+    def _tolerant(self) -> Iterator[None]:
+        try:
+            yield
+        except (tf.errors.OpError, OSError) as error:
+            _warn(self._directory, error)
+            self._writer = tf.summary.create_noop_writer()
 
     def training(
         self, step: int, logs: Mapping[str, tf.Tensor], rate: float, speed: float
@@ -44,19 +61,19 @@ class Monitor:
         self._scalars("validation", step, values)
 
     def _scalars(self, group: str, step: int, values: Mapping[str, float]) -> None:
-        with self._writer.as_default(step=step):
+        with self._tolerant(), self._writer.as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(f"{group}/{name}", value)
-        self._writer.flush()
+            self._writer.flush()
 
     def settings(self, values: Mapping[str, str | int | float | bool]) -> None:
         """The run's settings for the HParams page."""
-        with self._writer.as_default(step=0):
+        with self._tolerant(), self._writer.as_default(step=0):
             hparams.hparams(dict(values))
 
     def episode(self, episode: Episode, spec: EpisodeSpec) -> None:
         """A picture of an episode."""
-        with self._writer.as_default(step=0):
+        with self._tolerant(), self._writer.as_default(step=0):
             tf.summary.image("episode", picture.picture(episode, spec)[None])
 
 
@@ -67,6 +84,18 @@ def write_projector(
     images: np.ndarray,
 ) -> None:
     """Images [n, H, W, C] at their embeddings [n, D], for the projector page."""
+    try:
+        _write_projector(directory, vectors, labels, images)
+    except StorageError as error:
+        _warn(directory, error)
+
+
+def _write_projector(
+    directory: pathlib.Path,
+    vectors: np.ndarray,
+    labels: Sequence[str],
+    images: np.ndarray,
+) -> None:
     rows = ("\t".join(f"{value:.6g}" for value in vector) for vector in vectors)
     files.write_text(directory / "projector" / "vectors.tsv", _lines(rows))
     files.write_text(directory / "projector" / "labels.tsv", _lines(labels))
@@ -79,7 +108,13 @@ def write_projector(
     )
     embedding.sprite.image_path = "projector/images.png"
     embedding.sprite.single_image_dim.extend(images.shape[2:0:-1])
-    projector.visualize_embeddings(str(directory), config)
+    text = text_format.MessageToString(config)
+    files.write_text(directory / "projector_config.pbtxt", text)
+
+
+def _warn(directory: pathlib.Path, error: Exception) -> None:
+    reason = str(error).splitlines()[0]
+    logging.warning("nothing more is written to %s: %s", directory, reason)
 
 
 def _grid(images: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import fcntl
 import importlib.metadata
+import logging
 import pathlib
 import platform
 import shutil
@@ -85,12 +86,22 @@ class Workdir:
                 f"another process is training in {self.path}; wait for it or choose "
                 "another --workdir"
             ) from error
+        self._remove_leftovers()
         if restart:
             self._clear()
         if self.has_config:
             self._compare(config)
         else:
             self._check_ours()
+
+    def _remove_leftovers(self) -> None:
+        """Removes files that a killed process was about to rename."""
+        found = [each for name in OWN for each in self.path.glob(f".{name}.*.tmp")]
+        for folder in (self.checkpoints, self.tensorboard):
+            found += folder.rglob(".*.tmp")
+        for path in found:
+            logging.warning("removing %s, left by a killed run", path)
+            path.unlink()
 
     def _clear(self) -> None:
         for path in self.path.iterdir():
@@ -107,6 +118,14 @@ class Workdir:
             raise UserError(
                 f"workdir {self.path} holds other files ({', '.join(foreign[:3])}) and "
                 "no run; choose an empty or a new folder with --workdir"
+            )
+        # The first is written before the config, by a run that may have been killed.
+        trained = [p for p in self.checkpoints.glob("*.index") if p.stem != "ckpt-0"]
+        if trained:
+            raise UserError(
+                f"workdir {self.path} holds checkpoints ({trained[0].name}) but no "
+                "config.json to say of what; put it back, choose another --workdir, "
+                "or delete them with --restart"
             )
 
     def _compare(self, config: TrainConfig) -> None:

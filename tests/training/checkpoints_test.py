@@ -71,6 +71,35 @@ def test_the_index_of_all_checkpoints_is_not_needed(saved):
     assert Checkpoints(saved, build()).restore() == 4
 
 
+@pytest.mark.parametrize("content", [b"", b"rubbish", b"\xff\xfe", None])
+def test_a_damaged_index_of_all_checkpoints_is_replaced(saved, content):
+    index = saved / "checkpoint"
+    index.write_bytes(content) if content is not None else index.unlink()
+    model = build()
+    checkpoints = Checkpoints(saved, model)
+    assert checkpoints.restore() == 4
+    checkpoints.save(5)
+    assert "ckpt-5" in index.read_text()
+    names = sorted(path.name for path in saved.glob("*.index"))
+    assert names == ["ckpt-3.index", "ckpt-4.index", "ckpt-5.index"]
+
+
+def test_an_index_that_names_files_elsewhere_deletes_none(saved, tmp_path):
+    precious = tmp_path / "other" / "ckpt-7.index"
+    precious.parent.mkdir()
+    precious.write_text("of another run")
+    oldest_first = [precious.with_suffix(""), *(saved / f"ckpt-{n}" for n in (2, 3, 4))]
+    lines = [f'model_checkpoint_path: "{oldest_first[-1]}"']
+    for path in oldest_first:
+        lines += [
+            f'all_model_checkpoint_paths: "{path}"',
+            "all_model_checkpoint_timestamps: 1.0",
+        ]
+    (saved / "checkpoint").write_text("\n".join([*lines, ""]))
+    Checkpoints(saved, build()).save(5)
+    assert precious.read_text() == "of another run"
+
+
 def test_nothing_left_to_restore(saved):
     for path in saved.glob("*.data*"):
         path.unlink()
@@ -104,7 +133,18 @@ def test_a_full_disk_keeps_the_checkpoint_before(saved):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert Checkpoints(saved, build()).restore() == 4
-    assert not list(saved.glob("*_temp"))
+
+
+def test_only_the_owner_removes_what_killed_saves_left(saved):
+    for leftover in (saved / "ckpt-5_temp", saved / "best" / "ckpt-2_temp"):
+        leftover.mkdir(parents=True)
+        (leftover / "part-00000-of-00001.index").write_bytes(b"half")
+    checkpoints = Checkpoints(saved, build())
+    checkpoints.restore()  # as an evaluation does while another process trains
+    assert len(list(saved.rglob("*_temp"))) == 2
+    checkpoints.remove_leftovers()
+    assert not list(saved.rglob("*_temp"))
+    assert checkpoints.restore() == 4
 
 
 def test_a_variable_that_checkpoints_would_miss_is_an_error(tmp_path):

@@ -1,4 +1,7 @@
+import resource
+
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from prwn_tf.training import monitor
@@ -30,6 +33,31 @@ def test_an_event_file_cut_in_the_middle_is_mended(tmp_path):
     path.write_bytes(path.read_bytes()[:-5])
     write(tmp_path, 1, [2])
     assert sorted(steps(tmp_path)) == [1, 2]
+
+
+@pytest.mark.parametrize("limit", [0, 1000])
+def test_a_full_disk_ends_the_curves_with_one_warning(tmp_path, caplog, limit):
+    write(tmp_path, 0, [1, 2, 3])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        write(tmp_path, 3, range(4, 40))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "nothing more is written to" in warning.message
+    assert str(tmp_path) in warning.message
+    write(tmp_path, 3, [4, 5])
+    assert sorted(steps(tmp_path)) == [1, 2, 3, 4, 5]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    write(tmp_path / "file", 0, [1, 2])
+    monitor.write_projector(
+        tmp_path / "file", np.eye(2), ["a", "b"], np.zeros((2, 4, 4, 1), np.uint8)
+    )
+    assert [each.levelname for each in caplog.records] == ["WARNING"] * 2
 
 
 def test_projector_files(tmp_path):
