@@ -1,4 +1,4 @@
-"""The fast block is the plain one, to the last digits of float64."""
+"""The fast and the thin block are the plain one, to the last digits of float64."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import tensorflow as tf
 from prwn_tf.data import archives, omniglot
 from prwn_tf.encoders.conv_block import ConvBlock
 from prwn_tf.encoders.fast_block import fast_block
+from prwn_tf.encoders.thin_block import thin_block
 
 EPSILON = 1e-5
 
@@ -58,11 +59,16 @@ def assert_same(images, pilot=0.0):
     inputs = arguments(images)
     plain = with_gradients(plain_block, inputs)
     guess = tf.fill([8], tf.constant(pilot, tf.float64))
-    fast = with_gradients(lambda *args: fast_block(*args, guess, EPSILON), inputs)
+    blocks = {
+        "fast": lambda *args: fast_block(*args, guess, EPSILON),
+        "thin": lambda *args: thin_block(*args, EPSILON),
+    }
     names = ("activations", "mean", "variance", "images", "kernel", "scale", "offset")
-    for name, ours, theirs in zip(names, fast, plain, strict=True):
-        difference = np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs))
-        assert difference < 1e-9, f"{name} differs by {difference:.1e}"
+    for kind, block in blocks.items():
+        found = with_gradients(block, inputs)
+        for name, ours, theirs in zip(names, found, plain, strict=True):
+            difference = np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs))
+            assert difference < 1e-9, f"{kind}: {name} differs by {difference:.1e}"
 
 
 @pytest.mark.parametrize("pilot", [0.0, 3.0])
@@ -91,20 +97,26 @@ def test_same_on_real_drawings(omniglot_archive):
     assert_same(np.stack(drawings)[..., None])
 
 
-def test_pilot_keeps_the_digits_of_a_small_variance():
+@pytest.mark.parametrize("kind", ["fast", "thin"])
+def test_keeps_the_digits_of_a_small_variance(kind):
     images = np.random.default_rng(0).normal(1000.0, 0.01, size=(4, 8, 8, 1))
     kernel = np.zeros((3, 3, 1, 1))
     kernel[1, 1] = 1  # the convolution is the image itself
-    inputs = [
+    *inputs, pilot = (
         tf.constant(part, tf.float32)
         for part in (images, kernel, np.ones(1), np.zeros(1), np.full(1, 1000.0))
-    ]
-    found = float(fast_block(*inputs, EPSILON).variance[0])
-    assert found == pytest.approx(np.var(images.astype(np.float32)), rel=0.01)
+    )
+    if kind == "fast":
+        output = fast_block(*inputs, pilot, EPSILON)
+    else:
+        output = thin_block(*inputs, EPSILON)
+    expected = np.var(images.astype(np.float32))
+    assert float(output.variance[0]) == pytest.approx(expected, rel=0.01)
 
 
-def test_block_updates_the_same_averages_and_gradients():
-    images = np.random.default_rng(0).random((5, 14, 14, 2)).astype(np.float32)
+@pytest.mark.parametrize("channels", [1, 2])
+def test_block_updates_the_same_averages_and_gradients(channels):
+    images = np.random.default_rng(0).random((5, 14, 14, channels)).astype(np.float32)
     found = {}
     for fast in (False, True):
         block = ConvBlock(4, weight_decay=0.0, seed=3, fast=fast)
