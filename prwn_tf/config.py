@@ -24,6 +24,13 @@ T = TypeVar("T")
 
 # Fields of a config that are loss terms on unlabelled points, each with a weight.
 TERMS = ("walk", "vat", "entropy", "association")
+CHOICES = {
+    "select": ("last", "best"),
+    "conv_block": ("auto", "plain", "fast"),
+    "xla": ("auto", "off", "walk", "step"),
+}
+MOST = 2**31 - 1  # of a count or a seed
+MOST_CHANNELS = 4096
 
 
 def _may_change(default: Any) -> Any:
@@ -184,6 +191,14 @@ class TrainConfig:
         ):
             value = getattr(self, name)
             require(value >= 1, f"{name} must be at least 1, got {value}")
+            most = MOST_CHANNELS if name == "channels" else MOST
+            require(value <= most, f"{name} must be at most {most}, got {value}")
+        for name in ("seed", "label_seed", "eval_seed"):
+            value = getattr(self, name)
+            require(0 <= value <= MOST, f"{name} must be in [0, {MOST}], got {value}")
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            require(value in known, f"{name} must be one of {known}, got {value!r}")
         self._check_terms()
         require(
             not (self.deterministic and self.xla == "step"),
@@ -232,7 +247,7 @@ def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "config") -
                 for name, value in values.items()
             }
         )
-    except TypeError as error:
+    except (TypeError, OverflowError) as error:
         raise UserError(f"{where} is incomplete or of a wrong type: {error}") from error
 
 

@@ -9,6 +9,12 @@ class UserError(Exception):
 
     exit_code = 2
 
+    def __init__(self, message: str):
+        # Names of files may have line breaks and codes for terminals in them.
+        super().__init__(
+            "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+        )
+
 
 class NonFiniteLossError(UserError):
     """The loss became NaN or infinite; the last checkpoint is still good."""

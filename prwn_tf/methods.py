@@ -74,7 +74,10 @@ def build_model(config: TrainConfig) -> "FewShotModel":
 
 
 def check(config: TrainConfig) -> None:
-    """Raises if the method's head would learn from points that are not there."""
+    """Raises if a name is unknown, or a head would learn from points not there."""
+    for name, known in (("method", METHODS), ("encoder", ENCODERS)):
+        if (value := getattr(config, name)) not in known:
+            raise UserError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     if METHODS[config.method].refines and config.train.unlabeled_points == 0:
         raise UserError(
             f"--method={config.method} learns from unlabelled points, but "

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from prwn_tf.data import manifest
 from prwn_tf.errors import UserError
 
 JOURNAL = "journal.jsonl"
@@ -124,13 +125,15 @@ class PartialStore:
     def _read_journal(self) -> list[dict[str, Any]]:
         """The finished classes of an earlier program that wrote the same."""
         self._journal.seek(0)
-        lines = self._journal.read().split("\n")[:-1]  # the last may be cut short
         try:
+            lines = self._journal.read().split("\n")[:-1]  # the last may be cut short
             first, *entries = map(json.loads, lines)
-        except ValueError:  # empty, or damaged with the machine it ran on
+        # Empty, or damaged with the machine it ran on.
+        except (ValueError, RecursionError):
             return []
         same = self._key is not None and first == {"key": self._key}
-        return entries if same else []
+        whole = all(map(_is_entry, entries))
+        return entries if same and whole else []
 
     def _recover(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Takes up classes that are whole in their files; returns those."""
@@ -154,6 +157,20 @@ class PartialStore:
     def _write_line(self, content: dict[str, Any]) -> None:
         self._journal.write(json.dumps(content) + "\n")
         self._journal.flush()
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether a line of a journal is what `append` writes."""
+    kinds = {"split": str, "name": str, "images": int, "checksum": int, "dropped": list}
+    return (
+        isinstance(entry, dict)
+        and entry.keys() == kinds.keys()
+        and all(type(entry[key]) is kind for key, kind in kinds.items())
+        and all(map(manifest.is_text, [entry["name"], *entry["dropped"]]))
+        # It names a file.
+        and entry["split"] in (*manifest.SPLITS, manifest.UNLABELED)
+        and 0 <= entry["images"] < manifest.MOST
+    )
 
 
 class _SplitFile:

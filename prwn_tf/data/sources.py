@@ -18,6 +18,8 @@ def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path
     """
     if not source.exists():
         raise UserError(f"{source} does not exist; give what you have as --source")
+    if not source.is_dir() and not source.is_file():
+        raise UserError(f"{source} is neither a file nor a folder; save it to a file")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
         if source.is_dir() or legacy_pickle.looks_like_one(tree.beginning(source)):

@@ -24,14 +24,15 @@ from typing import Any
 import numpy as np
 
 from prwn_tf import files
+from prwn_tf.data import manifest
 from prwn_tf.data.partial_store import PartialStore
 from prwn_tf.errors import UserError
 
-FORMAT = 1
-MANIFEST = "manifest.json"
-SPLITS = ("train", "val", "test")
+MANIFEST = manifest.FILE
+SPLITS = manifest.SPLITS
+UNLABELED = manifest.UNLABELED
 UINT8 = np.dtype(np.uint8)
-UNLABELED = "unlabeled"  # beside the splits; its only class has the same name
+read_manifest = manifest.read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,7 +241,7 @@ class StoreWriter:
     def _manifest(self) -> dict[str, Any]:
         size = _image_bytes(self._image_shape, self._dtype)
         return {
-            "format": FORMAT,
+            "format": manifest.FORMAT,
             **self.about,
             "image_shape": list(self._image_shape),
             "dtype": self._dtype.name,
@@ -272,45 +273,27 @@ def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
 
     Images of no class are one more store, `UNLABELED`, if the data set has any.
     """
-    manifest = read_manifest(directory)
-    try:
-        extra = [UNLABELED] if UNLABELED in manifest["splits"] else []
-        stores = {
-            split: ClassStore(
-                path=directory / f"{split}.bin",
-                image_shape=tuple(int(size) for size in manifest["image_shape"]),
-                names=tuple(manifest["splits"][split]["classes"]),
-                counts=np.array([*manifest["splits"][split]["classes"].values()], int),
-                dtype=np.dtype(manifest.get("dtype", "uint8")),
-            )
-            for split in [*SPLITS, *extra]
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(
-            f"{directory / MANIFEST} is damaged ({error!r}); prepare the data again"
-        ) from error
+    content = read_manifest(directory)
+    stores = {
+        split: ClassStore(
+            path=directory / f"{split}.bin",
+            image_shape=tuple(content["image_shape"]),
+            names=tuple(part["classes"]),
+            counts=np.array([*part["classes"].values()], int),
+            dtype=np.dtype(content.get("dtype", "uint8")),
+        )
+        for split, part in content["splits"].items()
+    }
     for store in stores.values():
         _check_size(store)
     return stores
 
 
-def read_manifest(directory: pathlib.Path) -> dict[str, Any]:
-    """The manifest of a prepared data set."""
-    manifest = files.read_json(directory / MANIFEST)
-    found = manifest.get("format") if isinstance(manifest, dict) else None
-    if found != FORMAT:
-        raise UserError(
-            f"{directory / MANIFEST} has format {found}, this version reads {FORMAT}; "
-            "prepare the data again"
-        )
-    return manifest
-
-
 def verify(directory: pathlib.Path) -> None:
     """Compares the hash of every file with the manifest's."""
-    manifest = read_manifest(directory)
+    splits = read_manifest(directory)["splits"]
     for split, store in open_dataset(directory).items():
-        expected, found = manifest["splits"][split]["sha256"], files.sha256(store.path)
+        expected, found = splits[split]["sha256"], files.sha256(store.path)
         if found != expected:
             raise UserError(
                 f"{store.path} was altered: expected sha256 {expected}, found {found}; "

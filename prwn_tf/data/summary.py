@@ -4,6 +4,7 @@ import pathlib
 from typing import Any
 
 from prwn_tf.data import store
+from prwn_tf.errors import UserError
 
 NAMED = 5
 
@@ -11,12 +12,18 @@ NAMED = 5
 def lines(directory: pathlib.Path) -> list[str]:
     """Splits, size, and what was left out or is unlike the published data set."""
     manifest = store.read_manifest(directory)
-    return [
-        _splits(manifest),
-        *_skipped(manifest),
-        *_partial(manifest),
-        *_uneven(manifest),
-    ]
+    try:
+        return [
+            _splits(manifest),
+            *_skipped(manifest),
+            *_partial(manifest),
+            *_uneven(manifest),
+        ]
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{directory / store.MANIFEST} is damaged ({error!r}); prepare the data "
+            "again"
+        ) from error
 
 
 def _splits(manifest: dict[str, Any]) -> str:

@@ -73,6 +73,8 @@ def _scan(path: str) -> Folder:
                     continue
                 if entry.is_dir():
                     folder.folders.append(entry.name)
+                elif not entry.is_file() and os.path.exists(entry.path):
+                    continue  # a pipe or a device, which may never end
                 elif entry.name.lower().endswith(IMAGE_SUFFIXES):
                     folder.images.append(entry.name)
                 else:

@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 
-from prwn_tf import __version__, files
+from prwn_tf import __version__, files, methods
 from prwn_tf import config as config_lib
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
@@ -66,7 +66,9 @@ class Workdir:
                 f"{self.path} is not a run: it has no config.json; train one with "
                 "python -m prwn_tf.train --workdir=..."
             )
-        return config_lib.from_dict(TrainConfig, files.read_json(path), str(path))
+        config = config_lib.from_dict(TrainConfig, files.read_json(path), str(path))
+        methods.check(config)
+        return config
 
     def claim(self, config: TrainConfig, *, restart: bool = False) -> None:
         """Makes the folder ready for a run, or says why it cannot be."""

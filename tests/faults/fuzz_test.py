@@ -1,0 +1,376 @@
+"""Everything that reads a foreign file, given thousands of damaged ones.
+
+Whatever a file holds, the answer is a value or a UserError of one line: no traceback,
+no write outside the folder that was given, no program started, memory bounded. Every
+case follows from its number, so a failure can be repeated.
+"""
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import pathlib
+import pickle
+import random
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from prwn_tf import config as config_lib
+from prwn_tf.data import (
+    archives,
+    folder,
+    imagenet,
+    imagenet_pickles,
+    npz,
+    store,
+    summary,
+)
+from prwn_tf.data.partial_store import JOURNAL
+from prwn_tf.episodes import pools
+from prwn_tf.errors import UserError
+from prwn_tf.protocols import Task, protocol
+from prwn_tf.training.workdir import Workdir
+from tests.data import made
+from tests.faults import mutation, watch
+
+MEMORY = 2**28
+
+
+def fuzz(place: pathlib.Path, cases: int, case: Callable[[random.Random], None]) -> int:
+    """Runs seeded cases; returns how many were refused."""
+    refused, wrong = 0, {}
+    with watch.memory_below(MEMORY), watch.nothing_outside(place):
+        for number in range(cases):
+            try:
+                case(random.Random(number))
+            except UserError as error:
+                refused += 1
+                if "\n" in str(error):
+                    wrong[number] = error
+            except Exception as error:
+                wrong[number] = error
+    assert not wrong, f"{len(wrong)} cases went wrong: {dict(list(wrong.items())[:9])}"
+    return refused
+
+
+def write_store(directory: pathlib.Path, **more) -> None:
+    with store.StoreWriter(
+        directory, image_shape=(8, 8, 1), about={"version": 1}, **more
+    ) as writer:
+        for split in store.SPLITS:
+            for name in "abcdef":
+                writer.add(split, name, np.full((20, 8, 8, 1), 7, np.uint8))
+
+
+# --- Prepared data
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory) -> pathlib.Path:
+    directory = tmp_path_factory.mktemp("fuzz") / "made"
+    write_store(directory)
+    return directory
+
+
+def use_dataset(directory: pathlib.Path) -> None:
+    """All that the programs do with a data set before they train."""
+    stores = store.open_dataset(directory)
+    for each in stores.values():
+        if len(each):
+            each.read(np.array([0, len(each) - 1]))
+            each.rows(0)
+        assert len(each.labels()) == len(each)
+    image_shape = stores["train"].image_shape
+    task = Task("glyphs", "prwn", 2, 1, 1, 2, 0)
+    config = protocol(task)
+    pools.for_run(dataclasses.replace(config, image_shape=image_shape), stores)
+    store.verify(directory)
+    summary.lines(directory)
+
+
+def test_manifests(dataset, tmp_path):
+    copy = shutil.copytree(dataset, tmp_path / "made")
+    good = (dataset / store.MANIFEST).read_bytes()
+
+    def case(chance):
+        (copy / store.MANIFEST).write_bytes(mutation.damaged_json(chance, good))
+        use_dataset(copy)
+
+    assert fuzz(tmp_path, 3000, case) > 1500
+
+
+def test_image_files(dataset, tmp_path):
+    copy = shutil.copytree(dataset, tmp_path / "made")
+    good = (dataset / "train.bin").read_bytes()
+
+    def case(chance):
+        (copy / "train.bin").write_bytes(mutation.damaged_bytes(chance, good))
+        use_dataset(copy)
+
+    assert fuzz(tmp_path, 300, case) > 290
+
+
+def test_journals_of_killed_writers(tmp_path):
+    directory, partial = tmp_path / "made", tmp_path / ".made.incomplete"
+    images = np.full((2, 4, 4, 1), 7, np.uint8)
+
+    def opened():
+        return store.StoreWriter(
+            directory, image_shape=(4, 4, 1), about={}, resume_key="same"
+        )
+
+    with contextlib.suppress(KeyboardInterrupt), opened() as writer:
+        for name in "abc":
+            writer.add("train", name, images)
+        raise KeyboardInterrupt
+    good = {path.name: path.read_bytes() for path in partial.iterdir()}
+    lines = good[JOURNAL].splitlines()
+
+    def case(chance):
+        for left in (directory, partial):
+            shutil.rmtree(left, ignore_errors=True)
+        partial.mkdir()
+        for name, content in good.items():
+            (partial / name).write_bytes(content)
+        place = chance.randrange(len(lines))
+        damaged = [*lines]
+        damaged[place] = mutation.damaged_json(chance, lines[place])
+        (partial / JOURNAL).write_bytes(b"\n".join([*damaged, b""]))
+        with opened() as writer:
+            for name in "abc":
+                if not writer.has("train", name):
+                    writer.add("train", name, images)
+        store.verify(directory)
+        assert (store.open_dataset(directory)["train"].images == 7).all()
+
+    assert fuzz(tmp_path, 500, case) == 0
+
+
+# --- Runs
+
+
+def test_configs_of_runs(dataset, tmp_path):
+    stores = store.open_dataset(dataset)
+    base = protocol(Task("glyphs", "prwn", 2, 1, 1, 2, 0))
+    base = dataclasses.replace(base, image_shape=(8, 8, 1))
+    good = json.dumps(config_lib.to_dict(base)).encode()
+    workdir = Workdir(tmp_path)
+
+    def case(chance):
+        path = tmp_path / "config.json"
+        path.write_bytes(mutation.damaged_json(chance, good))
+        config = workdir.load_config()
+        pools.for_run(config, stores)
+        config_lib.differences(base, config)
+        json.dumps(config_lib.to_dict(config))
+
+    assert fuzz(tmp_path, 4000, case) > 2000
+
+
+# --- Raw data
+
+
+def mini_pickle(protocol: int | str) -> bytes:
+    pixels = np.arange(6 * 8 * 8 * 3, dtype=np.uint8).reshape(6, 8, 8, 3)
+    classes = {"n01532829": [0, 1, 2], "n01558993": [3, 4, 5]}
+    return made.pickled({"image_data": pixels, "class_dict": classes}, protocol)
+
+
+def tiered_labels(protocol: int | str) -> bytes:
+    content = {
+        "label_specific": np.array([0, 0, 1, 1]),
+        "label_specific_str": ["n01532829", "n01558993"],
+    }
+    return made.pickled(content, protocol)
+
+
+def use_classes(layout) -> None:
+    for found in layout.classes:
+        for index in range(min(3, len(found.images))):
+            found.images.load(index)
+            found.images.place(index)
+
+
+@pytest.mark.parametrize("protocol", ["python2", 0, 2, 4, 5])
+def test_pickles_of_mini(tmp_path, protocol):
+    good, path = mini_pickle(protocol), tmp_path / "mini-cache-train.pkl"
+
+    def case(chance):
+        path.write_bytes(mutation.damaged_bytes(chance, good))
+        use_classes(imagenet_pickles.find("mini", [path], tmp_path / "scratch"))
+
+    assert fuzz(tmp_path, 2000, case) > 600
+
+
+@pytest.mark.parametrize("protocol", ["python2", 2, 5])
+def test_pickles_of_tiered(tmp_path, protocol):
+    encoded = [np.frombuffer(made.png(0, index), np.uint8) for index in range(4)]
+    good = {
+        "train_images_png.pkl": made.pickled(encoded, protocol),
+        "train_labels.pkl": tiered_labels(protocol),
+    }
+
+    def case(chance):
+        damaged = chance.choice(list(good))
+        for name, content in good.items():
+            if name == damaged:
+                content = mutation.damaged_bytes(chance, content)
+            (tmp_path / name).write_bytes(content)
+        paths = [tmp_path / name for name in good]
+        use_classes(imagenet_pickles.find("tiered", paths, tmp_path / "scratch"))
+
+    assert fuzz(tmp_path, 700, case) > 200
+
+
+class Program:
+    """Pickled, it asks for a command to be run."""
+
+    def __init__(self, marker: pathlib.Path):
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.system, (f"touch '{self.marker}'",)
+
+
+def test_pickles_that_are_programs(tmp_path):
+    marker, path = tmp_path / "ran", tmp_path / "mini-cache-train.pkl"
+    content = {"image_data": Program(marker), "class_dict": {}}
+    good = [pickle.dumps(content, protocol) for protocol in range(6)]
+
+    def case(chance):
+        program = chance.choice(good)
+        if chance.random() < 0.9:
+            program = mutation.damaged_bytes(chance, program)
+        path.write_bytes(program)
+        use_classes(imagenet_pickles.find("mini", [path], tmp_path / "scratch"))
+
+    fuzz(tmp_path, 1000, case)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_npz_files(tmp_path, save):
+    file = io.BytesIO()
+    save(file, images=np.arange(6 * 8 * 8 * 3, dtype=np.uint8).reshape(6, 8, 8, 3))
+    good, path = file.getvalue(), tmp_path / "train_images.npz"
+    labels = made.write(tmp_path / "train_labels.pkl", tiered_labels(2))
+
+    def case(chance):
+        path.write_bytes(mutation.damaged_bytes(chance, good))
+        array = npz.load(path, "images", tmp_path / "scratch")
+        if len(array.shape) and len(array):
+            array.row(len(array) - 1)
+        found = imagenet_pickles.find("tiered", [path, labels], tmp_path / "scratch")
+        use_classes(found)
+
+    assert fuzz(tmp_path, 700, case) > 400
+
+
+def tar(mode: str) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:
+        for name in ("a/1.png", "a/2.png", "b/größe.png"):
+            member = tarfile.TarInfo(name)
+            member.size = len(made.png(0, 1))
+            archive.addfile(member, io.BytesIO(made.png(0, 1)))
+        for name, target in (("c/link", "../../evil"), ("../evil", None)):
+            member = tarfile.TarInfo(name)
+            member.type = tarfile.SYMTYPE if target else tarfile.REGTYPE
+            member.linkname = target or ""
+            archive.addfile(member)
+    return file.getvalue()
+
+
+def packed_zip(kind: int) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", kind) as archive:
+        for name in ("a/1.png", "a/2.png", "b/größe.png"):
+            archive.writestr(name, made.png(0, 1) + bytes(5000))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "good",
+    [tar("w"), tar("w:gz"), packed_zip(zipfile.ZIP_STORED), packed_zip(8)],
+    ids=["tar", "tar.gz", "zip", "deflated zip"],
+)
+def test_archives(tmp_path, good):
+    path, target = tmp_path / "archive", tmp_path / "target"
+
+    def case(chance):
+        path.write_bytes(mutation.damaged_bytes(chance, good))
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            list(archives.members(path))
+            archives.unpack(path, target)
+        finally:
+            outside = {each.name for each in tmp_path.iterdir()}
+            assert outside <= {"archive", "target"}, outside
+
+    assert fuzz(tmp_path, 700, case) > 150
+
+
+ODD_NAMES = (
+    *("train", "val", "test", "n01532829", "n01532829_1", ".hidden", "__MACOSX"),
+    *(
+        "a b",
+        "größe",
+        "line\nbreak",
+        "\x1b[2J",
+        "x" * 200,
+        "manifest.json",
+        "-rf",
+        "a.csv",
+    ),
+    *(os.fsdecode(b"\xff\xfe"), "~", "con", "%s{}"),
+)
+SUFFIXES = ("", ".png", ".jpg", ".PNG", ".txt", ".pkl", ".csv", ".npz")
+CSV = b"filename,label\nn0153282900000005.jpg,n01532829\n"
+
+
+def grow(chance: random.Random, place: pathlib.Path, depth: int = 0) -> None:
+    """A random tree of odd folders, files, links and pipes."""
+    place.mkdir(exist_ok=True)
+    for _ in range(chance.randrange(5)):
+        path = place / (chance.choice(ODD_NAMES) + chance.choice(SUFFIXES))
+        if path.exists() or path.is_symlink():
+            continue
+        kind = chance.randrange(10)
+        if kind < 4 and depth < 4:
+            grow(chance, path, depth + 1)
+        elif kind == 8:
+            path.symlink_to(chance.choice((".", "..", "nowhere", place, "/dev")))
+        elif kind == 9:
+            os.mkfifo(path)
+        else:
+            contents = (b"", b"<html>", made.png(0, 1), CSV, mini_pickle(2), b"\0" * 9)
+            content = chance.choice(contents)
+            if content and chance.random() < 0.3:
+                content = mutation.damaged_bytes(chance, content)
+            path.write_bytes(content)
+
+
+def test_folder_trees(tmp_path):
+    root = tmp_path / "pictures"
+
+    def find(chance):
+        kind = chance.randrange(4)
+        if kind == 0:
+            return folder.find(root, hold_out=chance.choice(folder.HOLD_OUT)).classes
+        if kind == 1:
+            return [folder.find_unlabeled(root)]
+        name = ("mini", "tiered")[kind - 2]
+        return imagenet.find(name, root, scratch=tmp_path / "s", allow_partial=True)
+
+    def case(chance):
+        shutil.rmtree(root, ignore_errors=True)
+        grow(chance, root)
+        find(chance)
+
+    assert fuzz(tmp_path, 1500, case) > 500
