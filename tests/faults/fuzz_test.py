@@ -16,7 +16,6 @@ import random
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -33,30 +32,11 @@ from prwn_tf.data import (
 )
 from prwn_tf.data.partial_store import JOURNAL
 from prwn_tf.episodes import pools
-from prwn_tf.errors import UserError
 from prwn_tf.protocols import Task, protocol
 from prwn_tf.training.workdir import Workdir
 from tests.data import made
-from tests.faults import mutation, watch
-
-MEMORY = 2**28
-
-
-def fuzz(place: pathlib.Path, cases: int, case: Callable[[random.Random], None]) -> int:
-    """Runs seeded cases; returns how many were refused."""
-    refused, wrong = 0, {}
-    with watch.memory_below(MEMORY), watch.nothing_outside(place):
-        for number in range(cases):
-            try:
-                case(random.Random(number))
-            except UserError as error:
-                refused += 1
-                if "\n" in str(error):
-                    wrong[number] = error
-            except Exception as error:
-                wrong[number] = error
-    assert not wrong, f"{len(wrong)} cases went wrong: {dict(list(wrong.items())[:9])}"
-    return refused
+from tests.faults import mutation
+from tests.faults.fuzzing import fuzz
 
 
 def write_store(directory: pathlib.Path, **more) -> None:
