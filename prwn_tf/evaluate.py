@@ -50,9 +50,10 @@ def main() -> None:
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
     from prwn_tf.evaluation import report
+    from prwn_tf.training import weights
 
     run = experiment.create(config, workdir, stores)
-    step = run.checkpoints.restore(config.select)
+    step = weights.restore(workdir.checkpoints, run.model, config.select)
     if step == 0:
         raise UserError(f"the run in {workdir.path} has not been trained for a step")
     episodes = FLAGS.eval_episodes or config.eval_episodes

@@ -30,9 +30,10 @@ class Run:
         """Its selected checkpoint, with a split embedded."""
         from prwn_tf import experiment
         from prwn_tf.evaluation.subject import Subject
+        from prwn_tf.training import weights
 
         run = experiment.create(self.config, self.workdir, stores)
-        run.checkpoints.restore(self.config.select)
+        weights.restore(self.workdir.checkpoints, run.model, self.config.select)
         return Subject(
             label=self.label,
             model=run.model,

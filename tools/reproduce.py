@@ -13,7 +13,7 @@ import sys
 
 from prwn_tf.errors import UserError
 
-EXPERIMENTS = {"toy": "toy.command"}
+EXPERIMENTS = {"toy": "toy.command", "omniglot": "omniglot.command"}
 
 
 def main() -> int:

@@ -9,7 +9,8 @@ import pathlib
 import keras
 import tensorflow as tf
 
-from prwn_tf.errors import UserError
+from prwn_tf import files
+from prwn_tf.errors import StorageError, UserError
 
 
 def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -> int:
@@ -20,10 +21,10 @@ def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -
         key=_step,
         reverse=True,
     )
-    state = tf.train.Checkpoint(model=model)
+    state = _parts(model)
     for path in paths:
         try:
-            status = state.restore(str(path)).expect_partial()
+            status = state.read(str(path)).expect_partial()
             status.assert_existing_objects_matched()
         # TensorFlow answers damage by whatever error its place in the file leads to.
         except Exception as error:
@@ -35,6 +36,23 @@ def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -
         f"none of the {len(paths)} checkpoints in {directory} can be read; give the "
         "workdir of a finished run"
     )
+
+
+def save(directory: pathlib.Path, model: keras.Model, select: str, step: int) -> None:
+    """Writes a checkpoint that `restore` reads, where it looks for it."""
+    directory = directory / "best" if select == "best" else directory
+    with files.storage_errors(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    try:
+        _parts(model).write(str(directory / f"ckpt-{step}"))
+    except tf.errors.OpError as error:
+        raise StorageError(f"cannot save weights in {directory}: {error}") from error
+
+
+def _parts(model: keras.Model) -> tf.train.Checkpoint:
+    """What answers at test time, under the names it has in a run's checkpoints."""
+    parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)
+    return tf.train.Checkpoint(model=parts)
 
 
 def _step(path: pathlib.Path) -> int:

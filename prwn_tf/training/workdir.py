@@ -26,6 +26,7 @@ OWN = {
     "losses.json",
     "result.json",
     "episodes.csv",
+    "episodes_summary.json",
     "evaluation.json",
     "evaluation_episodes.csv",
     "analysis",

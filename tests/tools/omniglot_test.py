@@ -1,0 +1,62 @@
+"""The page of results says what is in the folders, and nothing else."""
+
+import json
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from omniglot import report, rows  # noqa: E402
+
+
+@pytest.fixture
+def output(tmp_path) -> pathlib.Path:
+    """One row and one analysis with numbers that are easy to recognise."""
+    output = tmp_path / "omniglot"
+    tests = [
+        {"adapt": adapt, "accuracy": accuracy, "interval": 0.0012, "episodes": 3000}
+        for adapt, accuracy in {"none": 0.9811, "refine": 0.9922}.items()
+    ]
+    result = {"step": 20_000, "seconds": 1234.6, "seed": 0, "test": tests}
+    (output / "prwn").mkdir(parents=True)
+    (output / "prwn" / "result.json").write_text(json.dumps(result))
+    (output / "analysis").mkdir()
+    ways = [
+        {"run": "PRWN", "way": way, "accuracy": accuracy, "interval": 0.01}
+        for way, accuracy in {5: 0.98, 800: 0.61}.items()
+    ]
+    (output / "analysis" / "ways.json").write_text(json.dumps({"rows": ways}))
+    return output
+
+
+def test_page(output):
+    text = report.page(output)
+    link = "[prwn](omniglot/prwn)"
+    plain = "98.28 ± 0.15 | 98.11 ± 0.12 | -0.17"
+    assert f"| PRWN | {plain} | {link} | none |" in text
+    inferred = "99.23 ± 0.08 | 99.22 ± 0.12 | -0.01"
+    assert f"| PRWN + semi-supervised inference | {inferred} | {link} | refine" in text
+    assert "| PN | 94.62 ± 0.09 | not run |" in text
+    assert "| `prwn` | 20000 | 1235 | 0 | 3000 |" in text
+    assert "| PRWN | 64.43 | 61.00 ± 1.00 | `prwn` |" in text
+
+
+def test_every_row_has_its_flagfile():
+    for row in rows.ROWS:
+        assert (ROOT / "flags" / "omniglot" / f"{row}.flags").exists()
+    assert {cell.row for cell in rows.CELLS} == set(rows.ROWS)
+
+
+def test_published_numbers_are_those_of_the_flagfiles():
+    for cell in rows.CELLS:
+        if cell.accuracy and cell.interval:
+            text = (ROOT / "flags" / "omniglot" / f"{cell.row}.flags").read_text()
+            assert f"{cell.accuracy:.2f} ± {cell.interval:.2f}" in text
+
+
+def test_the_page_is_made_from_the_folders():
+    results = ROOT / "results"
+    assert (results / "README.md").read_text() == report.page(results / "omniglot")

@@ -1,0 +1,51 @@
+"""A finished run made small enough to be given away.
+
+What is left is what `evaluate`, `analyze`, `distractors` and `export` need: the config,
+the result, the weights without the optimizer's state, and how the test episodes were
+spread in place of all of them.
+"""
+
+import csv
+import pathlib
+import shutil
+
+import numpy as np
+
+from prwn_tf import files, methods
+from prwn_tf.training import weights
+from prwn_tf.training.workdir import Workdir
+
+SHARES = (0, 5, 25, 50, 75, 95, 100)  # percentiles
+
+
+def release(run: pathlib.Path, output: pathlib.Path) -> None:
+    """Writes the run in one folder to another; whole or not at all."""
+    workdir = Workdir(run)
+    config = workdir.load_config()
+    model = methods.build_model(config)
+    step = weights.restore(workdir.checkpoints, model, config.select)
+    beside = output.with_name(f".{output.name}.tmp")
+    shutil.rmtree(beside, ignore_errors=True)
+    weights.save(Workdir(beside).checkpoints, model, config.select, step)
+    for name in ("config.json", "versions.json", "result.json"):
+        shutil.copyfile(run / name, beside / name)
+    summary = summarize(run / "episodes.csv")
+    files.write_json(beside / "episodes_summary.json", summary)
+    shutil.rmtree(output, ignore_errors=True)
+    beside.rename(output)
+
+
+def summarize(path: pathlib.Path) -> dict[str, dict[str, float]]:
+    """Mean, deviation and percentiles of each column of accuracies over episodes."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    columns = np.array(rows, np.float64).T  # [columns, episodes]
+    return {
+        name: {
+            "episodes": len(values),
+            "mean": float(np.mean(values)),
+            "deviation": float(np.std(values)),
+            **{f"percentile {p}": float(np.percentile(values, p)) for p in SHARES},
+        }
+        for name, values in zip(header[1:], columns[1:], strict=True)
+    }

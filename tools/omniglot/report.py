@@ -1,0 +1,172 @@
+"""results/README.md: everything in it is read from the folders beside it.
+
+Only the prose of `notes.md` is written by hand.
+"""
+
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from omniglot import rows
+from omniglot.rows import Cell, Published
+
+from prwn_tf import files
+
+NOTES = pathlib.Path(__file__).with_name("notes.md")
+MISSING = "not run"
+FIGURES = ("ways", "landing", "consistency", "distractors_roc")
+
+
+def write(output: pathlib.Path) -> None:
+    """Makes the page of all results anew, beside the folder of the rows."""
+    files.write_text(output.parent / "README.md", page(output))
+
+
+def page(output: pathlib.Path) -> str:
+    """The page in Markdown."""
+    found = Found(output)
+    parts = [NOTES.read_text(encoding="utf-8").strip()]
+    for title, cells in rows.TABLES.items():
+        parts += [f"## {title}", _cells(found, cells)]
+    parts += ["## The runs", _runs(found)]
+    parts += ["## Other label splits", _spread(found)]
+    parts += ["## 800 ways, 1 shot", _analysis(found, "ways", rows.HIGHER_WAY, _at_800)]
+    clean = _analysis(found, "distractors", rows.CLEAN, _clean)
+    parts += ["## The walker among distractors (p_clean, smoothed)", clean]
+    parts += ["## Coming home (landing probability by inner steps)", _landing(found)]
+    figures = [
+        f"![{name}]({output.name}/analysis/{name}.png)"
+        for name in FIGURES
+        if (output / "analysis" / f"{name}.png").exists()
+    ]
+    return "\n\n".join([*parts, *figures]) + "\n"
+
+
+class Found:
+    """The released rows and the analyses of them."""
+
+    def __init__(self, output: pathlib.Path):
+        self.output = output
+
+    def result(self, row: str) -> dict[str, Any] | None:
+        """The result of a row, if it is there."""
+        path = self.output / row / "result.json"
+        return files.read_json(path) if path.exists() else None
+
+    def test(self, row: str, adapt: str) -> dict[str, Any] | None:
+        """One entry of a row's test."""
+        result = self.result(row)
+        entries = result["test"] if result else []
+        return next((each for each in entries if each["adapt"] == adapt), None)
+
+    def analysis(self, name: str) -> list[dict[str, Any]]:
+        """The rows of an analysis, none if it was not made."""
+        path = self.output / "analysis" / f"{name}.json"
+        return files.read_json(path)["rows"] if path.exists() else []
+
+
+def _cells(found: Found, cells: Sequence[Cell]) -> str:
+    lines = []
+    for cell in cells:
+        paper = _percent(cell.accuracy, cell.interval)
+        entry = found.test(cell.row, cell.adapt)
+        if entry is None:
+            lines.append((cell.title, paper, MISSING, "", f"`{cell.row}`", cell.adapt))
+            continue
+        accuracy, interval = 100 * entry["accuracy"], 100 * entry["interval"]
+        gap = "" if cell.accuracy is None else f"{accuracy - cell.accuracy:+.2f}"
+        lines.append(
+            (
+                cell.title,
+                paper,
+                _percent(accuracy, interval),
+                gap,
+                f"[{cell.row}]({found.output.name}/{cell.row})",
+                cell.adapt,
+            )
+        )
+    header = ("model", "paper", "ours", "difference", "run", "`--adapt`")
+    return _table(header, lines)
+
+
+def _runs(found: Found) -> str:
+    lines = []
+    for row in (*rows.ROWS, *rows.REPEATS):
+        result = found.result(row)
+        if result:
+            lines.append(
+                (
+                    f"`{row}`",
+                    result["step"],
+                    f"{result['seconds']:.0f}",
+                    result["seed"],
+                    result["test"][0]["episodes"],
+                    f"`python tools/reproduce.py omniglot --rows={row}`",
+                    f"`python -m prwn_tf.evaluate --workdir=results/omniglot/{row} "
+                    "--adapt=none,refine,filter`",
+                )
+            )
+    header = ("run", "episodes", "seconds", "seed", "test episodes", "train", "test")
+    return _table(header, lines)
+
+
+def _spread(found: Found) -> str:
+    lines = []
+    for row in rows.SPREAD:
+        for adapt in ("none", "refine"):
+            names = (row, *(f"{row}_seed{seed}" for seed in rows.SEEDS))
+            entries = [found.test(name, adapt) for name in names]
+            shown = [
+                _percent(100 * e["accuracy"], 100 * e["interval"]) if e else MISSING
+                for e in entries
+            ]
+            lines.append((row, adapt, *shown))
+    header = ("run", "`--adapt`", "seed 0", *(f"seed {seed}" for seed in rows.SEEDS))
+    return _table(header, lines)
+
+
+def _analysis(found: Found, name: str, published: Sequence[Published], number) -> str:
+    entries = found.analysis(name)
+    lines = []
+    for each in published:
+        ours = next(
+            (
+                number(row)
+                for row in entries
+                if row["run"] == each.label and number(row)
+            ),
+            MISSING,
+        )
+        lines.append((each.label, each.number, ours, f"`{each.row}`"))
+    return _table(("model", "paper", "ours", "run"), lines)
+
+
+def _at_800(row: dict[str, Any]) -> str | None:
+    if row["way"] != 800:
+        return None
+    return _percent(100 * row["accuracy"], 100 * row["interval"])
+
+
+def _clean(row: dict[str, Any]) -> str:
+    return f"{row['p_clean_smoothed']:.3f} ± {row['p_clean_smoothed_interval']:.3f}"
+
+
+def _landing(found: Found) -> str:
+    entries = found.analysis("landing")
+    steps = sorted({row["steps"] for row in entries})
+    lines = []
+    for label in dict.fromkeys(row["run"] for row in entries):
+        curve = {row["steps"]: row["landing"] for row in entries if row["run"] == label}
+        lines.append((label, *(f"{curve[step]:.2f}" for step in steps)))
+    return _table(("model", *map(str, steps)), lines) if lines else MISSING
+
+
+def _percent(accuracy: float | None, interval: float | None) -> str:
+    if accuracy is None:
+        return "–"
+    return f"{accuracy:.2f}" + (f" ± {interval:.2f}" if interval else "")
+
+
+def _table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    found = [header, ["---"] * len(header), *lines]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in found)
