@@ -28,13 +28,20 @@ SPARE = 4
 class Decoder:
     """Decodes and resizes images; safe to use from several threads.
 
+    Args:
+        canvas, background: as in `resize` and `decode`.
+
     Example:
         >>> pixels, problems = Decoder(84)([path.read_bytes() for path in paths])
     """
 
-    def __init__(self, size: int):
+    def __init__(
+        self, size: int, canvas: int | None = None, background: int | None = None
+    ):
         self.size = size
-        self._graph = _graph(size)
+        self._canvas = canvas or size
+        self._background = background
+        self._graph = _graph(size, self._canvas, background)
 
     def __call__(
         self, contents: Sequence[bytes | np.ndarray]
@@ -58,7 +65,7 @@ class Decoder:
                 encoded.append((place, content, image_header.read(content)))
             except UnusableImageError as error:
                 problems[place] = str(error)
-        for batch in _batches(encoded, self.size):
+        for batch in _batches(encoded, self._canvas):
             self._decode(batch, pixels, problems)
         ordered = [pixels[place] for place in sorted(pixels)]
         empty = np.empty((0, self.size, self.size, 3), np.uint8)
@@ -73,7 +80,7 @@ class Decoder:
         import tensorflow as tf
 
         places, contents, headers = zip(*batch, strict=True)
-        ways = [_way(header, self.size) for header in headers]
+        ways = [_way(header, self._canvas) for header in headers]
         try:
             found = self._graph(tf.constant(contents), tf.constant(ways)).numpy()
         except tf.errors.OpError:
@@ -93,18 +100,20 @@ class Decoder:
         if pixels.shape[:2] == (self.size, self.size):
             return pixels
         with tf.device("CPU"):
-            return _resize(tf.constant(pixels), self.size).numpy()
+            return resize(tf.constant(pixels), self.size, self._canvas).numpy()
 
 
 @functools.cache
-def _graph(size: int) -> Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]:
+def _graph(
+    size: int, canvas: int, background: int | None
+) -> Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]:
     """The function (encoded [n], ways [n]) -> pixels [n, size, size, 3]."""
     import tensorflow as tf
 
     def decode(contents: "tf.Tensor", ways: "tf.Tensor") -> "tf.Tensor":
         with tf.device("CPU"):  # there is nothing in it for a GPU
             return tf.map_fn(
-                lambda one: _resize(_decoded(*one), size),
+                lambda one: resize(_decoded(*one, background), size, canvas),
                 (contents, ways),
                 fn_output_signature=tf.TensorSpec([size, size, 3], tf.uint8),
             )
@@ -150,8 +159,10 @@ def _way(header: Header, size: int) -> int:
     return len(RATIOS) + (header.kind == "bmp")
 
 
-def _decoded(content: "tf.Tensor", way: "tf.Tensor") -> "tf.Tensor":
-    """[] of string -> [height, width, 3] of uint8: gray is repeated, alpha dropped."""
+def _decoded(
+    content: "tf.Tensor", way: "tf.Tensor", background: int | None
+) -> "tf.Tensor":
+    """[] of string -> [height, width, 3] of uint8, as `_way` says."""
     import tensorflow as tf
 
     def jpeg(ratio: int) -> tf.Tensor:
@@ -160,22 +171,66 @@ def _decoded(content: "tf.Tensor", way: "tf.Tensor") -> "tf.Tensor":
             content, channels=3, ratio=ratio, dct_method="INTEGER_ACCURATE"
         )
 
-    def png_or_gif() -> tf.Tensor:
-        return tf.io.decode_image(content, channels=3, expand_animations=False)
-
     def bmp() -> tf.Tensor:
         # Its decoder does not convert channels.
         pixels = tf.io.decode_bmp(content)[..., :3]
         return tf.broadcast_to(pixels, tf.concat([tf.shape(pixels)[:2], [3]], axis=0))
 
     branches = [functools.partial(jpeg, ratio) for ratio in RATIOS]
+    png_or_gif = functools.partial(decode, content, background)
     pixels = tf.switch_case(way, [*branches, png_or_gif, bmp])
     return tf.ensure_shape(pixels, [None, None, 3])
 
 
-def _resize(pixels: "tf.Tensor", size: int) -> "tf.Tensor":
-    """[height, width, 3] -> [size, size, 3], both of uint8."""
+def decode(content: "tf.Tensor", background: int | None = None) -> "tf.Tensor":
+    """[] of string -> [height, width, 3] of uint8: gray is repeated.
+
+    Args:
+        background: the shade that shows through transparent PNG images; None drops
+            alpha, and shows whatever colour lies under it.
+    """
     import tensorflow as tf
 
-    resized = tf.image.resize(pixels, [size, size], antialias=True)
+    def opaque() -> tf.Tensor:
+        return tf.io.decode_image(content, channels=3, expand_animations=False)
+
+    def over_background() -> tf.Tensor:
+        pixels = tf.io.decode_png(content, channels=4)
+        return over(pixels[..., :3], pixels[..., 3:], background)
+
+    if background is None:
+        return tf.ensure_shape(opaque(), [None, None, 3])
+    is_png = tf.strings.substr(content, 0, 4) == b"\x89PNG"
+    return tf.ensure_shape(tf.cond(is_png, over_background, opaque), [None, None, 3])
+
+
+def over(color: "tf.Tensor", alpha: "tf.Tensor", background: int) -> "tf.Tensor":
+    """Colour [..., 3] of opacity [..., 1] over a shade, all of uint8: [..., 3]."""
+    import tensorflow as tf
+
+    share = tf.cast(alpha, tf.float32) / 255
+    mixed = share * tf.cast(color, tf.float32) + (1 - share) * background
+    return tf.saturate_cast(tf.round(mixed), tf.uint8)
+
+
+def resize(pixels: "tf.Tensor", size: int, canvas: int) -> "tf.Tensor":
+    """[..., height, width, channels] -> [..., size, size, channels], of uint8.
+
+    Args:
+        canvas: images larger than this are smoothed and shrunk to it first, and from
+            there to `size` without smoothing. The same as `size` for most models;
+            Omniglot's drawings were shrunk without smoothing.
+    """
+    import tensorflow as tf
+
+    if canvas == size:
+        resized = tf.image.resize(pixels, [size, size], antialias=True)
+    else:
+        larger = tf.reduce_any(tf.shape(pixels)[-3:-1] > canvas)
+        drawn = tf.cond(
+            larger,
+            lambda: tf.image.resize(pixels, [canvas, canvas], antialias=True),
+            lambda: tf.cast(pixels, tf.float32),
+        )
+        resized = tf.image.resize(drawn, [size, size])
     return tf.saturate_cast(tf.round(resized), tf.uint8)

@@ -30,10 +30,19 @@ def moved_prototypes(
 ) -> tf.Tensor:
     """Means of support [N, K, D] and points [U, D], counted by share [U, N]: [N, D]."""
     shots = tf.cast(tf.shape(support)[-2], support.dtype)
-    total = tf.reduce_sum(support, axis=-2) + tf.linalg.matmul(
-        share, unlabeled, transpose_a=True
-    )  # [N, D]
-    return total / (shots + tf.reduce_sum(share, axis=-2)[..., None])
+    return moved_sums(tf.reduce_sum(support, axis=-2), shots, unlabeled, share)
+
+
+def moved_sums(
+    sums: tf.Tensor, counts: tf.Tensor, unlabeled: tf.Tensor, share: tf.Tensor
+) -> tf.Tensor:
+    """`moved_prototypes` from the sums [N, D] of any numbers of support points.
+
+    Args:
+        counts: support points of each class, [N, 1], or [] if all have as many.
+    """
+    total = sums + tf.linalg.matmul(share, unlabeled, transpose_a=True)  # [N, D]
+    return total / (counts + tf.reduce_sum(share, axis=-2)[..., None])
 
 
 def refine(

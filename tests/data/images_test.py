@@ -172,3 +172,22 @@ def test_nothing_gives_nothing(decoder):
     pixels, problems = decoder([])
     assert pixels.shape == (0, 20, 20, 3)
     assert problems == {}
+
+
+def test_transparent_images_over_a_background(scene):
+    alpha = np.zeros_like(scene[..., :1])
+    alpha[:, :20] = 255
+    content = png(np.concatenate([scene, alpha], axis=-1))
+    over = np.where(alpha == 255, scene, 200)
+    pixels, problems = images.Decoder(20, background=200)([content, jpeg(scene)])
+
+    assert not problems
+    np.testing.assert_allclose(pixels[0], small(over), atol=1)
+    np.testing.assert_allclose(pixels[1], small(scene), atol=3)
+
+
+def test_a_canvas_is_larger_than_the_image(scene):
+    [found], _ = images.Decoder(10, canvas=60)([png(scene)])
+    np.testing.assert_allclose(found, tf.image.resize(scene, [10, 10]), atol=1)
+    [found], _ = images.Decoder(10, canvas=20)([png(scene)])
+    np.testing.assert_allclose(found, tf.image.resize(small(scene), [10, 10]), atol=1)

@@ -1,0 +1,54 @@
+"""Turns a trained run into a SavedModel that TensorFlow alone can serve.
+
+    python -m prwn_tf.export --workdir=runs/omniglot --output=exported/omniglot
+
+Signatures: embed, embed_encoded, prototypes, filter, refine and classify, for any
+number of images and classes; to look at them: saved_model_cli show --all --dir=DIR.
+The data set need not be there.
+"""
+
+import pathlib
+
+from absl import flags
+
+from prwn_tf import cli, runs
+from prwn_tf.serving import manifest
+from prwn_tf.serving.preprocess import Preprocess
+from prwn_tf.training.workdir import Workdir
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("workdir", None, "Folder of the finished run.", required=True)
+flags.DEFINE_string(
+    "output", None, "Folder to make; an earlier export is replaced.", required=True
+)
+
+
+def main() -> None:
+    workdir, output = pathlib.Path(FLAGS.workdir), pathlib.Path(FLAGS.output)
+    run = Workdir(workdir)
+    Preprocess.from_config(run.load_config())
+    runs.check_finished(run)
+    manifest.check_output(output)
+
+    cli.load_tensorflow()  # takes seconds, so everything is checked first
+    from prwn_tf.serving import export
+
+    about = export.export(workdir, output)
+    size = about["preprocess"]["size"]
+    kind = "drawings" if about["preprocess"]["channels"] == 1 else "colour images"
+    print(
+        f"{about['method']} on {about['dataset']}, step {about['step']}: {kind}, seen "
+        f"at {size}x{size}, become {about['embedding_size']} numbers"
+    )
+    for row in about["accuracy"]:
+        print(
+            f"{100 * row['accuracy']:.2f} ({row['way']}-way {row['shot']}-shot, "
+            f"{row['adapt']})"
+        )
+    print(
+        f"exported to {output}; use it with python -m prwn_tf.predict --model={output}"
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,82 @@
+"""From embeddings to classes: what an export and the classifier both compute.
+
+N classes, B images to classify, U unlabelled images, D numbers in an embedding.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from prwn_tf.heads import prototypes as heads
+from prwn_tf.walk import graph, statistics
+
+SMOOTHING = 0.1
+
+
+class Prototypes(NamedTuple):
+    """A point for each class, and how many images it is the mean of."""
+
+    means: tf.Tensor  # [N, D]
+    counts: tf.Tensor  # [N]
+
+
+class Crowd(NamedTuple):
+    """What has to be kept of the unlabelled images to tell who is unlike them."""
+
+    log_totals: tf.Tensor  # [N] log of the sum over the crowd of exp(−d²)
+    scores: tf.Tensor  # [U] how likely the walk returns through each
+
+
+def class_means(embeddings: tf.Tensor, labels: tf.Tensor) -> Prototypes:
+    """[n, D] and labels 0..N-1 [n], any number of each -> prototypes."""
+    counts = tf.math.bincount(labels, dtype=embeddings.dtype)  # [N]
+    message = "every label from 0 to the highest needs an image"
+    with tf.control_dependencies([tf.debugging.assert_positive(counts, message)]):
+        means = tf.math.unsorted_segment_mean(embeddings, labels, tf.size(counts))
+    return Prototypes(means, counts)
+
+
+def refined(
+    prototypes: Prototypes, unlabeled: tf.Tensor, weights: tf.Tensor
+) -> Prototypes:
+    """One step of soft k-means over points [U, D] of given weights [U]."""
+    share = heads.shares(prototypes.means, unlabeled) * weights[:, None]  # [U, N]
+    counts = prototypes.counts[:, None]  # [N, 1]
+    means = heads.moved_sums(prototypes.means * counts, counts, unlabeled, share)
+    return Prototypes(means, prototypes.counts + tf.reduce_sum(share, axis=0))
+
+
+def trust(means: tf.Tensor, unlabeled: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The walk's filter: how likely it returns through each point, and 1 or 0: [U]."""
+    scores = statistics.success_score(graph.transitions(means, unlabeled, SMOOTHING))
+    return scores, statistics.keep_above_median(scores)
+
+
+def scores(means: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
+    """Logits of the classes: [N, D], [B, D] -> [B, N]."""
+    return heads.nearest_scores(means, embeddings)
+
+
+def crowd(means: tf.Tensor, unlabeled: tf.Tensor) -> Crowd:
+    """What is kept of the unlabelled images [U, D]."""
+    nearness = graph.nearness(means, unlabeled)  # [N, U]
+    found, _ = trust(means, unlabeled)
+    return Crowd(tf.reduce_logsumexp(nearness, axis=-1), found)
+
+
+def out_of_class(means: tf.Tensor, kept: Crowd, embeddings: tf.Tensor) -> tf.Tensor:
+    """Share of the crowd that the walk rather returns through: [B, D] -> [B].
+
+    Each image is scored as if it stood in the crowd in the place of another. Above
+    one half, the filter would set it aside.
+    """
+    nearness = graph.nearness(embeddings, means)  # [B, N]
+    points = tf.size(kept.scores)
+    uniform = SMOOTHING / tf.cast(points, tf.float32)
+    ways = tf.cast(tf.shape(means)[0], tf.float32)
+    leave = (1 - SMOOTHING) * tf.exp(nearness - kept.log_totals) + uniform  # [B, N]
+    arrive = (1 - SMOOTHING) * tf.nn.softmax(nearness) + SMOOTHING / ways  # [B, N]
+    found = tf.reduce_sum(leave * arrive, axis=-1)  # [B]
+    # Rounding must not rank an image of the crowd behind itself.
+    behind = tf.searchsorted(tf.sort(kept.scores), found * (1 + 1e-5), side="right")
+    return tf.cast(points - behind, tf.float32) / tf.cast(points, tf.float32)

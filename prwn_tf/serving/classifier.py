@@ -1,0 +1,231 @@
+"""FewShotClassifier: a handful of labelled images -> a classifier, at once.
+
+What is learned from the images is one prototype for each class. It is all that need
+be kept: `save` stores the prototypes, never the images.
+"""
+
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from prwn_tf.serving import inputs, saved, served
+from prwn_tf.serving.estimator import (
+    BaseEstimator,
+    ClassifierMixin,
+    NotFittedError,
+    TransformerMixin,
+)
+from prwn_tf.serving.inputs import InputError
+from prwn_tf.serving.served import ServedModel
+
+ADAPTATIONS = ("none", "refine", "filter")
+
+
+class Answers(NamedTuple):
+    """What is known of B images."""
+
+    probabilities: np.ndarray  # [B, N]
+    best: np.ndarray  # [B] index of the nearest class
+    runner_up: np.ndarray  # [B] and of the second
+    margin: np.ndarray  # [B] log-odds of the nearest against the second
+    out_of_class: np.ndarray  # [B], NaN if there was no unlabelled image
+
+
+class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
+    """Classifies images by the nearest prototype, after scikit-learn's conventions.
+
+    Images are an array [n, height, width] or [n, height, width, channels] of any size,
+    or a list of arrays, file paths or encoded images.
+
+    Args:
+        model: a `ServedModel`, or the folder of an export or of a finished run.
+        adapt: what unlabelled images do in `fit`: nothing ("none"), move the
+            prototypes ("refine"), or only those do that the walk trusts ("filter").
+            By default "filter" if there are any.
+
+    Attributes:
+        classes_: [N] the labels, sorted.
+        prototypes_: [N, D]; counts_: [N] images that each is the mean of.
+        trust_, trusted_: [U] of the unlabelled images in `fit`: how likely the walk
+            returns through each, and whether the filter keeps it. None without them.
+
+    Example:
+        classifier = FewShotClassifier.from_export("exported/")
+        classifier.fit(["a.png", "b.png"], ["cat", "dog"]).predict(["c.png"])
+    """
+
+    def __init__(
+        self, model: ServedModel | str | os.PathLike, adapt: str | None = None
+    ):
+        self.model = model
+        self.adapt = adapt
+
+    @classmethod
+    def from_export(cls, path: str | os.PathLike, **settings: Any):
+        """With a model that `python -m prwn_tf.export` wrote, once it is verified."""
+        return cls(served.open_export(path), **settings)
+
+    @classmethod
+    def from_workdir(cls, path: str | os.PathLike, **settings: Any):
+        """With the model of a finished run; its data set is not needed."""
+        return cls(served.open_workdir(path), **settings)
+
+    def fit(
+        self,
+        images: Any,
+        labels: Any,
+        unlabeled: Any = None,
+        adapt: str | None = None,
+    ) -> "FewShotClassifier":
+        """Learns the classes from any number of images of each, one at least."""
+        adapt = self._adaptation(adapt, unlabeled)
+        names, codes = _coded(labels, inputs.count(images))
+        from prwn_tf.serving import answers
+
+        model = self._opened()
+        support = inputs.embeddings(images, model)
+        found = answers.class_means(support, codes.astype(np.int32))
+        self.trust_ = self.trusted_ = self.crowd_ = None
+        if unlabeled is not None:
+            crowd = inputs.embeddings(unlabeled, model)
+            trust, kept = answers.trust(found.means, crowd)
+            weights = {"none": kept * 0, "refine": kept * 0 + 1, "filter": kept}[adapt]
+            found = answers.refined(found, crowd, weights)
+            self.trust_, self.trusted_ = trust.numpy(), kept.numpy() > 0
+            self.crowd_ = _arrays(answers.crowd(found.means, crowd))
+        self.classes_ = names
+        self.prototypes_, self.counts_ = _arrays(found)
+        return self
+
+    def predict(self, images: Any) -> np.ndarray:
+        """The label of each image: [n]."""
+        best = self.predict_proba(images).argmax(axis=-1)
+        return self.classes_[best]
+
+    def predict_proba(self, images: Any) -> np.ndarray:
+        """Probabilities of `classes_`: [n, N]."""
+        self._check_fitted()
+        found = [np.empty((0, len(self.classes_)), np.float32)]
+        found += [part.probabilities for part in self._answered(images)]
+        return np.concatenate(found)
+
+    def out_of_class(self, images: Any) -> np.ndarray:
+        """How unlike all classes each image is, from 0 to 1: [n].
+
+        The share of the unlabelled images in `fit` that the walk trusts more; above
+        one half, the filter would set the image aside.
+        """
+        self._check_fitted()
+        if self.crowd_ is None:
+            raise InputError(
+                "out_of_class compares with unlabelled images, and fit was given "
+                "none; give it some"
+            )
+        found = [np.empty(0, np.float32)]
+        found += [part.out_of_class for part in self._answered(images)]
+        return np.concatenate(found)
+
+    def transform(self, images: Any) -> np.ndarray:
+        """Embeddings, for other methods of scikit-learn: [n, D]."""
+        return inputs.embeddings(images, self._opened())
+
+    def answer(self, embeddings: np.ndarray) -> Answers:
+        """Everything about images that were embedded already: [B, D]."""
+        from prwn_tf.serving import answers
+
+        scores = answers.scores(self.prototypes_, embeddings).numpy()  # [B, N]
+        order = np.argsort(-scores, axis=-1, kind="stable")
+        best, second = order[:, 0], order[:, 1]
+        rows = np.arange(len(scores))
+        likely = np.exp(scores - scores[rows, best][:, None])
+        crowd = None if self.crowd_ is None else answers.Crowd(*self.crowd_)
+        return Answers(
+            probabilities=likely / likely.sum(axis=-1, keepdims=True),
+            best=best,
+            runner_up=second,
+            margin=scores[rows, best] - scores[rows, second],
+            out_of_class=np.full(len(scores), np.nan, np.float32)
+            if crowd is None
+            else answers.out_of_class(self.prototypes_, crowd, embeddings).numpy(),
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes what was fitted to a file: prototypes and class names, no images."""
+        self._check_fitted()
+        fitted = saved.Fitted(
+            self.classes_, self.prototypes_, self.counts_, *(self.crowd_ or (None,) * 2)
+        )
+        saved.write(pathlib.Path(path), fitted, self._opened())
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike, model: ServedModel | str | os.PathLike
+    ) -> "FewShotClassifier":
+        """What `save` wrote, for the same model."""
+        classifier = cls(model)
+        fitted = saved.read(pathlib.Path(path), classifier._opened())
+        classifier.classes_ = fitted.classes
+        classifier.prototypes_, classifier.counts_ = fitted.prototypes, fitted.counts
+        classifier.trust_ = classifier.trusted_ = None
+        crowd = (fitted.log_totals, fitted.scores)
+        classifier.crowd_ = None if fitted.scores is None else crowd
+        return classifier
+
+    def _answered(self, images: Any) -> Iterator[Answers]:
+        model = self._opened()
+        size = model.batch
+        for start in range(0, inputs.count(images), size):
+            some = images[start : start + size]
+            yield self.answer(inputs.embeddings(some, model))
+
+    def _adaptation(self, adapt: str | None, unlabeled: Any) -> str:
+        adapt = adapt or self.adapt or ("none" if unlabeled is None else "filter")
+        if adapt not in ADAPTATIONS:
+            raise InputError(f"adapt is one of {', '.join(ADAPTATIONS)}, got {adapt!r}")
+        if unlabeled is None and adapt != "none":
+            raise InputError(
+                f"adapt={adapt!r} moves the prototypes by unlabelled images, and none "
+                "were given; give them as unlabeled=, or use adapt='none'"
+            )
+        if unlabeled is not None and not inputs.count(unlabeled):
+            raise InputError("unlabeled holds no image; leave it out, or give some")
+        return adapt
+
+    def _opened(self) -> ServedModel:
+        if isinstance(self.model, ServedModel):
+            return self.model
+        if getattr(self, "_path", None) != self.model:
+            self._model, self._path = served.open_model(self.model), self.model
+        return self._model
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "prototypes_"):
+            raise NotFittedError("call fit(images, labels) first, or load a saved one")
+
+
+def _coded(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
+    """The classes [N], sorted, and the index of each image's: [n]."""
+    labels = np.asarray(labels)
+    if labels.dtype == object and all(isinstance(each, str) for each in labels):
+        labels = labels.astype(str)
+    if labels.ndim != 1 or labels.dtype.kind not in "biufU":
+        raise InputError(
+            "labels must be a list of strings or numbers, one for each image, found "
+            f"an array of shape {labels.shape} and type {labels.dtype}"
+        )
+    if len(labels) != images:
+        raise InputError(f"found {images} images and {len(labels)} labels")
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise InputError(
+            f"found {len(names)} class among {images} labelled images; there must be "
+            "two at least to tell apart"
+        )
+    return names, codes
+
+
+def _arrays(tensors: tuple) -> tuple[np.ndarray, ...]:
+    return tuple(tensor.numpy() for tensor in tensors)

@@ -1,0 +1,131 @@
+"""Images as people have them, in arrays, files or bytes -> pixels in batches."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from prwn_tf.data import images as images_lib
+from prwn_tf.data.image_header import UnusableImageError
+from prwn_tf.data.images import Decoder
+from prwn_tf.data.raw import ImageFiles
+from prwn_tf.errors import UserError
+from prwn_tf.serving.served import ServedModel
+
+CHANNELS = (1, 3, 4)
+FORMS = (
+    "an array [images, height, width] or [images, height, width, channels], or a list "
+    "of arrays, file paths or encoded images"
+)
+
+
+class InputError(UserError, ValueError):
+    """Images or labels that cannot be used; ValueError is scikit-learn's convention."""
+
+
+class Loaded(NamedTuple):
+    """Some of the images, in order."""
+
+    pixels: np.ndarray  # [B, height, width, channels] of uint8, the usable ones
+    places: list[int]  # [B] where each of them was
+    problems: dict[int, str]  # place -> why it is not among them
+
+
+def count(images: Any) -> int:
+    """The number of images in any of the forms."""
+    if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
+        raise InputError(f"images must be {FORMS}, found {type(images).__name__}")
+    return len(images)
+
+
+def batches(images: Any, model: ServedModel) -> Iterator[Loaded]:
+    """Images in any form, a batch of a model at a time."""
+    total = count(images)
+    as_array = isinstance(images, np.ndarray) and images.dtype.kind not in "OSU"
+    decoder = None if as_array else model.preprocess.decoder()
+    for start in range(0, total, model.batch):
+        some = images[start : start + model.batch]
+        if as_array:
+            places = list(range(start, start + len(some)))
+            yield Loaded(as_bytes(_with_channels(some)), places, {})
+        else:
+            yield _decoded(some, start, decoder, model.preprocess.background)
+
+
+def embeddings(images: Any, model: ServedModel) -> np.ndarray:
+    """All images embedded: [images, D]; one that cannot be used is an error."""
+    found = [np.empty((0, model.size), np.float32)]
+    for loaded in batches(images, model):
+        for place, reason in loaded.problems.items():
+            name = images[place]
+            shown = f" ({name})" if isinstance(name, str | os.PathLike) else ""
+            raise InputError(f"image {place}{shown} {reason}")
+        found.append(model.embed(loaded.pixels))
+    return np.concatenate(found)
+
+
+def as_bytes(pixels: np.ndarray) -> np.ndarray:
+    """Numbers from 0 to 1, or whole numbers from 0 to 255, as uint8."""
+    if pixels.dtype == np.uint8 or not pixels.size:
+        return pixels.astype(np.uint8, copy=False)
+    if pixels.dtype.kind not in "biuf":
+        raise InputError(f"pixels must be numbers, found {pixels.dtype}")
+    most = 1 if pixels.dtype.kind in "bf" else 255
+    low, high = pixels.min(), pixels.max()
+    if not (low >= 0 and high <= most):  # NaN is neither
+        raise InputError(
+            f"pixels of type {pixels.dtype} must be from 0 to {most}, found {low} to "
+            f"{high}; scale them"
+        )
+    if most == 1:
+        return np.rint(pixels * np.float32(255)).astype(np.uint8)
+    return pixels.astype(np.uint8)
+
+
+def _with_channels(pixels: np.ndarray) -> np.ndarray:
+    """[B, height, width] gets a channel."""
+    if pixels.ndim == 3 and pixels.shape[-1] not in CHANNELS:
+        return pixels[..., None]
+    if pixels.ndim == 4 and pixels.shape[-1] in CHANNELS:
+        return pixels
+    raise InputError(
+        f"images must be {FORMS}, with {', '.join(map(str, CHANNELS))} channels; found "
+        f"an array of shape {pixels.shape}"
+    )
+
+
+def _decoded(
+    some: Sequence[Any], start: int, decoder: Decoder, background: int | None
+) -> Loaded:
+    contents, places, problems = [], [], {}
+    for place, image in enumerate(some, start):
+        try:
+            contents.append(_content(image, background))
+            places.append(place)
+        except (UnusableImageError, InputError) as error:
+            problems[place] = str(error)
+    pixels, bad = decoder(contents)
+    problems |= {places[index]: reason for index, reason in bad.items()}
+    kept = [place for index, place in enumerate(places) if index not in bad]
+    return Loaded(pixels, kept, dict(sorted(problems.items())))
+
+
+def _content(image: Any, background: int | None) -> bytes | np.ndarray:
+    """One image as the decoder takes it: encoded, or [height, width, 3] of uint8."""
+    if isinstance(image, str | os.PathLike):
+        return ImageFiles([os.fspath(image)]).load(0)
+    if isinstance(image, bytes):
+        return image
+    if not isinstance(image, np.ndarray):
+        raise InputError(f"is a {type(image).__name__}; give {FORMS}")
+    if image.ndim == 2:
+        image = image[..., None]
+    if image.ndim != 3 or image.shape[-1] not in CHANNELS or 0 in image.shape:
+        raise InputError(f"is an array of shape {image.shape}")
+    image = as_bytes(image)
+    if image.shape[-1] == 1:
+        return np.repeat(image, 3, axis=-1)
+    if image.shape[-1] == 4 and background is not None:
+        return images_lib.over(image[..., :3], image[..., 3:], background).numpy()
+    return image[..., :3]

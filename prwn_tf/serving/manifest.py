@@ -1,0 +1,77 @@
+"""What an exported model says of itself, and whether it is still what was exported.
+
+A SavedModel is a program, so it is run only if every file of it has its hash.
+"""
+
+import pathlib
+from typing import Any
+
+from prwn_tf import files
+from prwn_tf.errors import UserError
+
+NAME = "manifest.json"
+FORMAT = "prwn_tf export"
+VERSION = 1
+
+
+def write(folder: pathlib.Path, about: dict[str, Any]) -> None:
+    """Describes a folder whose every file is in place."""
+    hashes = {name: files.sha256(folder / name) for name in _files(folder)}
+    content = {"format": FORMAT, "version": VERSION, **about, "files": hashes}
+    files.write_json(folder / NAME, content)
+
+
+def is_export(folder: pathlib.Path) -> bool:
+    """Whether a folder was written by `export`, at first sight."""
+    return (folder / NAME).is_file() and (folder / "saved_model.pb").is_file()
+
+
+def check_output(output: pathlib.Path) -> None:
+    """Raises unless a folder can be made, or is an export to be replaced."""
+    empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
+    if not empty and not is_export(output):
+        raise UserError(
+            f"--output={output} holds something else than an exported model; give an "
+            "empty or a new folder"
+        )
+    files.check_writable(output.absolute().parent)
+
+
+def read(folder: pathlib.Path) -> dict[str, Any]:
+    """The description of an exported model, all of its files verified."""
+    content = files.read_json(folder / NAME)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError(
+            f"{folder / NAME} does not describe an exported model; export one with "
+            "python -m prwn_tf.export"
+        )
+    if content.get("version") != VERSION:
+        raise UserError(
+            f"{folder} was exported in version {content.get('version')!r}, this is "
+            f"version {VERSION}; export the run again"
+        )
+    expected = content.get("files")
+    if not isinstance(expected, dict):
+        raise UserError(f"{folder / NAME} lists no files; export the run again")
+    _verify(folder, expected)
+    return content
+
+
+def _verify(folder: pathlib.Path, expected: dict[str, str]) -> None:
+    found = set(_files(folder))
+    for name in sorted(found ^ set(expected)):
+        what = "has a file that was not exported" if name in found else "lacks a file"
+        raise UserError(f"{folder} {what}: {name}; export the run again")
+    for name, digest in expected.items():
+        actual = files.sha256(folder / name)
+        if actual != digest:
+            raise UserError(
+                f"{folder / name} was altered after the export: sha256 is {actual}, "
+                f"expected {digest}; export the run again"
+            )
+
+
+def _files(folder: pathlib.Path) -> list[str]:
+    """All files of a folder but the manifest, as relative names."""
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(name.as_posix() for name in names if name.as_posix() != NAME)

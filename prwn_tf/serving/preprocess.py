@@ -1,0 +1,115 @@
+"""Any image -> what a trained model takes, as part of the model that is exported.
+
+A model of one channel was trained on drawings in bright ink on black (Omniglot,
+glyphs). People draw in dark ink on white paper, so bright images are turned around.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from prwn_tf.config import TrainConfig
+from prwn_tf.data import images, omniglot, toy
+from prwn_tf.data.images import Decoder
+from prwn_tf.errors import UserError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+WHITE = 255
+CANVAS = {"omniglot": omniglot.DRAWN_SIZE}  # where it is not the size of the model
+LUMA = (0.299, 0.587, 0.114)  # gray of red, green and blue; sums to one
+
+
+@dataclasses.dataclass(frozen=True)
+class Preprocess:
+    """How images become the input of a model.
+
+    Attributes:
+        size: height and width.
+        channels: 3, or 1 for models of drawings.
+        canvas: as in `images.resize`.
+    """
+
+    size: int
+    channels: int
+    canvas: int
+
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> "Preprocess":
+        """What a run's images went through before it was trained on them."""
+        height, width, channels = config.image_shape
+        if config.dataset in toy.NAMES or height != width or channels not in (1, 3):
+            raise UserError(
+                f"a model of {config.dataset} takes inputs of {config.image_shape}, "
+                "not square images, so it cannot be exported"
+            )
+        return cls(height, channels, CANVAS.get(config.dataset, height))
+
+    @property
+    def drawings(self) -> bool:
+        return self.channels == 1
+
+    @property
+    def background(self) -> int | None:
+        """What shows through transparent images; colour models ignore alpha."""
+        return WHITE if self.drawings else None
+
+    def decoder(self) -> Decoder:
+        """Decodes image files to a size that `__call__` leaves as it is."""
+        return Decoder(self.size, self.canvas, self.background)
+
+    def decode(self, contents: "tf.Tensor") -> "tf.Tensor":
+        """Encoded images [B] -> [B, size, size, channels], as part of a graph."""
+        import tensorflow as tf
+
+        def one(content: tf.Tensor) -> tf.Tensor:
+            pixels = images.decode(content, self.background)
+            return images.resize(pixels, self.size, self.canvas)
+
+        form = tf.TensorSpec([self.size, self.size, 3], tf.uint8)
+        return self._finish(tf.map_fn(one, contents, fn_output_signature=form))
+
+    def __call__(self, pixels: "tf.Tensor") -> "tf.Tensor":
+        """Bytes [B, height, width, 1, 3 or 4] -> [B, size, size, channels]."""
+        import tensorflow as tf
+
+        resized = images.resize(self._color(pixels), self.size, self.canvas)
+        return self._finish(tf.ensure_shape(resized, [None, self.size, self.size, 3]))
+
+    def _finish(self, resized: "tf.Tensor") -> "tf.Tensor":
+        return _bright_on_black(resized) if self.drawings else resized
+
+    def _color(self, pixels: "tf.Tensor") -> "tf.Tensor":
+        """Gray is repeated; alpha is dropped, or lies over the background."""
+        import tensorflow as tf
+
+        channels = tf.shape(pixels)[-1]
+        known = tf.debugging.Assert(
+            tf.reduce_any(channels == [1, 3, 4]),
+            ["images must have 1, 3 or 4 channels, found", channels],
+        )
+        with tf.control_dependencies([known]):
+            pixels = tf.identity(pixels)
+        color = tf.cond(
+            channels == 1,
+            lambda: tf.repeat(pixels, 3, axis=-1),
+            lambda: pixels[..., :3],
+        )
+        color = tf.ensure_shape(color, [None, None, None, 3])
+        if self.background is None:
+            return color
+        return tf.cond(
+            channels == 4,
+            lambda: images.over(color, pixels[..., 3:], self.background),
+            lambda: color,
+        )
+
+
+def _bright_on_black(pixels: "tf.Tensor") -> "tf.Tensor":
+    """[B, H, W, 3] -> [B, H, W, 1], both uint8; the ground is most of a drawing."""
+    import tensorflow as tf
+
+    gray = tf.tensordot(tf.cast(pixels, tf.float32), tf.constant(LUMA), axes=1)
+    gray = tf.saturate_cast(tf.round(gray), tf.uint8)[..., None]
+    mean = tf.reduce_mean(tf.cast(gray, tf.float32), axis=[1, 2, 3], keepdims=True)
+    return tf.where(mean > WHITE / 2, WHITE - gray, gray)

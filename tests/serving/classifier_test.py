@@ -1,0 +1,333 @@
+"""FewShotClassifier: what it learns, what it takes, and how it is kept."""
+
+import concurrent.futures
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sklearn.base
+import sklearn.linear_model
+import sklearn.model_selection
+import sklearn.pipeline
+
+from prwn_tf.errors import UserError
+from prwn_tf.serving.classifier import FewShotClassifier
+from prwn_tf.serving.estimator import NotFittedError
+from prwn_tf.serving.inputs import InputError
+from tests.oracle import prototypes as oracle
+from tests.oracle import walk as walk_oracle
+from tests.serving import made
+
+NAMES = np.array(["ant", "bee", "cat"])
+SHOTS = 4
+
+
+@pytest.fixture(scope="module")
+def images():
+    """[3, 20, 28, 28, 1]"""
+    return np.stack([made.drawings(index) for index in range(3)])
+
+
+@pytest.fixture(scope="module")
+def support(images):
+    return np.concatenate(images[:, :SHOTS]), np.repeat(NAMES, SHOTS)
+
+
+@pytest.fixture(scope="module")
+def queries(images):
+    return np.concatenate(images[:, 10:])
+
+
+@pytest.fixture(scope="module")
+def unlabeled(images):
+    """8 drawings of the classes, and 4 of others."""
+    others = np.concatenate([made.drawings(index)[:2] for index in (8, 9)])
+    return np.concatenate([*images[:, 5:8], others])[:12]
+
+
+@pytest.fixture
+def fitted(model, support):
+    return FewShotClassifier(model).fit(*support)
+
+
+def test_learns_from_a_few(fitted, queries):
+    assert fitted.classes_.tolist() == NAMES.tolist()
+    # By chance it would be a third; the encoder was not trained.
+    assert fitted.score(queries, np.repeat(NAMES, 10)) > 0.6
+
+
+def test_prototypes_and_probabilities_match_the_oracle(fitted, model, support, queries):
+    embedded = model.embed(support[0]).reshape(3, SHOTS, -1)
+    means = oracle.prototypes(embedded)
+    np.testing.assert_allclose(fitted.prototypes_, means, atol=1e-5)
+    scores = oracle.scores(means, model.embed(queries))
+    expected = np.stack([oracle.softmax(row) for row in scores])
+    found = fitted.predict_proba(queries)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert fitted.predict(queries).tolist() == NAMES[expected.argmax(1)].tolist()
+
+
+@pytest.mark.parametrize("adapt", ["none", "refine", "filter", None])
+def test_adaptations_match_the_oracle(model, support, unlabeled, adapt):
+    found = FewShotClassifier(model).fit(*support, unlabeled, adapt)
+    embedded = model.embed(support[0]).reshape(3, SHOTS, -1).astype(float)
+    points = model.embed(unlabeled).astype(float)
+    means = oracle.prototypes(embedded)
+    leave = walk_oracle.leave_probability(means, points)
+    arrive = walk_oracle.arrive_probability(means, points)
+    trust = np.sum(leave * arrive.T, axis=0)
+    kept = walk_oracle.keep_above_median(trust)
+    weights = {"none": 0 * kept, "refine": None}.get(adapt, kept)
+
+    expected = oracle.refine(embedded, points, weights)
+    np.testing.assert_allclose(found.prototypes_, expected, atol=1e-4)
+    np.testing.assert_allclose(found.trust_, trust, rtol=1e-3)
+    assert found.trusted_.tolist() == (kept > 0).tolist()
+
+
+def test_out_of_class_is_the_rank_in_the_crowd(model, support, unlabeled):
+    fitted = FewShotClassifier(model, adapt="none").fit(*support, unlabeled)
+    # An image of the crowd stands where it stands: none before the most trusted one.
+    order = np.argsort(np.argsort(-fitted.trust_))
+    found = fitted.out_of_class(unlabeled)
+    np.testing.assert_allclose(found, order / len(unlabeled))
+    assert (found[fitted.trusted_] < 0.5).all()
+    assert (found[~fitted.trusted_] >= 0.5).all()
+
+
+def test_out_of_class_needs_a_crowd(fitted, queries):
+    with pytest.raises(InputError, match="fit was given none"):
+        fitted.out_of_class(queries)
+
+
+def test_any_number_of_images_a_class(model, images):
+    chosen = np.concatenate([images[0, :5], images[1, :1], images[2, :2]])
+    labels = np.repeat([30, 10, 20], [5, 1, 2])
+    fitted = FewShotClassifier(model).fit(chosen, labels)
+    assert fitted.classes_.tolist() == [10, 20, 30]
+    assert fitted.counts_.tolist() == [1, 2, 5]
+    assert fitted.predict(images[1, :1]).tolist() == [10]
+
+
+def test_arrays_files_and_bytes_are_the_same(model, fitted, queries, tmp_path):
+    contents = [made.png(image) for image in queries]
+    paths = []
+    for index, content in enumerate(contents):
+        paths.append(tmp_path / f"{index}.png")
+        paths[-1].write_bytes(content)
+    expected = fitted.transform(queries)
+    for form in (
+        queries[..., 0],
+        queries.astype(np.int64),
+        queries / 255,
+        list(queries),
+        [image / np.float32(255) for image in queries],
+        np.repeat(queries, 3, axis=-1),
+        contents,
+        paths,
+        [str(path) for path in paths],
+        np.array(paths, dtype=object),
+    ):
+        np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-5)
+
+
+def test_dark_ink_on_white_is_turned_around(fitted, queries):
+    expected = fitted.transform(queries)
+    np.testing.assert_allclose(fitted.transform(255 - queries), expected, atol=1e-5)
+
+
+def test_ink_on_a_transparent_ground(fitted, queries):
+    # Black ink whose opacity is the drawing, and black under what cannot be seen.
+    alpha = np.concatenate([np.zeros((*queries.shape[:3], 3), np.uint8), queries], -1)
+    expected = fitted.transform(queries)
+    for form in (alpha, list(alpha), [made.png(image) for image in alpha]):
+        np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-4)
+
+
+def test_images_of_different_sizes(fitted, queries):
+    wide = np.repeat(queries[:2], 3, axis=2)
+    small, first, second = fitted.transform([queries[0], *wide])
+    np.testing.assert_allclose(fitted.transform(wide), [first, second], atol=1e-4)
+    np.testing.assert_allclose(fitted.transform(queries[:1]), [small], atol=1e-5)
+
+
+def test_colour_stays_colour(color_model):
+    gray = np.full((1, 32, 32, 3), 90, np.uint8)
+    red = gray * np.array([2, 1, 0], np.uint8)
+    found = color_model.embed(np.concatenate([gray, red, 255 - gray]))
+    assert np.abs(found[0] - found[1]).max() > 1e-3
+    assert np.abs(found[0] - found[2]).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("cat.png", "found str"),
+        (b"\x89PNG", "found bytes"),
+        (np.zeros((28, 28)), r"shape \(28, 28\)"),
+        (np.zeros((28, 28, 3)), r"shape \(28, 28, 3\)"),
+        (np.zeros((2, 28, 28, 2)), r"shape \(2, 28, 28, 2\)"),
+        (np.full((2, 28, 28), 7.0), "must be from 0 to 1, found 7.0"),
+        (np.full((2, 28, 28), np.nan), "must be from 0 to 1"),
+        (np.full((2, 28, 28), 256), "must be from 0 to 255"),
+        (np.full((2, 28, 28), -1), "must be from 0 to 255"),
+        ([b"\x89PNG\r\n\x1a\n", b""], "image 0 is cut short"),
+        (["/nowhere/a.png"], r"image 0 \(/nowhere/a.png\) cannot be read"),
+        ([b"<html>"], "image 0 is a web page"),
+        ([3], "image 0 is a int"),
+        ([np.zeros((0, 3))], r"image 0 is an array of shape \(0, 3, 1\)"),
+    ],
+)
+def test_images_that_cannot_be_used(fitted, given, text):
+    with pytest.raises(InputError, match=text) as caught:
+        fitted.predict(given)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, UserError)
+
+
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [
+        (["a"] * 12, "found 1 class"),
+        (["a", "b"], "12 images and 2 labels"),
+        ([["a", "b"]] * 12, r"shape \(12, 2\)"),
+        ([None] * 12, "type object"),
+    ],
+)
+def test_labels_that_cannot_be_used(model, support, labels, text):
+    with pytest.raises(InputError, match=text):
+        FewShotClassifier(model).fit(support[0], labels)
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"adapt": "refine"}, "none were given"),
+        ({"adapt": "both"}, "none, refine, filter, got 'both'"),
+        ({"unlabeled": []}, "holds no image"),
+    ],
+)
+def test_adaptations_that_cannot_be(model, support, more, text):
+    with pytest.raises(InputError, match=text):
+        FewShotClassifier(model).fit(*support, **more)
+
+
+def test_no_image_has_no_answer(fitted):
+    assert fitted.predict([]).shape == (0,)
+    assert fitted.predict_proba(np.zeros((0, 28, 28))).shape == (0, 3)
+
+
+def test_must_be_fitted_first(model, queries):
+    with pytest.raises(NotFittedError, match="call fit"):
+        FewShotClassifier(model).predict(queries)
+
+
+# --- scikit-learn
+
+
+def test_works_under_cross_validation(model, images):
+    labels = np.repeat(NAMES, 20)
+    found = sklearn.model_selection.cross_val_score(
+        FewShotClassifier(model), np.concatenate(images), labels, cv=4
+    )
+    assert found.shape == (4,)
+    assert found.mean() > 0.6
+
+
+def test_works_in_a_pipeline(model, support, queries):
+    classifier = sklearn.pipeline.make_pipeline(
+        FewShotClassifier(model), sklearn.linear_model.LogisticRegression()
+    )
+    classifier.fit(*support)
+    assert classifier.score(queries, np.repeat(NAMES, 10)) > 0.6
+
+
+def test_settings_are_scikit_learns(model):
+    classifier = FewShotClassifier(model, adapt="refine")
+    assert classifier.get_params() == {"model": model, "adapt": "refine"}
+    copy = sklearn.base.clone(classifier.set_params(adapt="none"))
+    assert copy.get_params() == {"model": model, "adapt": "none"}
+    assert sklearn.base.is_classifier(classifier)
+
+
+def test_can_be_sent_to_another_process(fitted, queries):
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert copy.predict(queries).tolist() == fitted.predict(queries).tolist()
+
+
+def test_works_without_scikit_learn(exported):
+    code = f"""
+import sys
+sys.modules["sklearn"] = None
+import numpy as np
+from prwn_tf.serving.classifier import FewShotClassifier
+classifier = FewShotClassifier({str(exported)!r}).set_params(adapt="none")
+assert classifier.get_params() == {{"model": {str(exported)!r}, "adapt": "none"}}
+images = np.eye(28)[None] * np.array([1.0, 0.5])[:, None, None]
+assert classifier.fit_transform(images, [0, 1]).shape == (2, 8)
+assert classifier.score(images, [0, 1]) == 1
+try:
+    classifier.set_params(shot=1)
+except ValueError as error:
+    assert "shot" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- Kept in a file
+
+
+def test_save_and_load(model, workdir, support, unlabeled, queries, tmp_path):
+    fitted = FewShotClassifier(model).fit(*support, unlabeled)
+    fitted.save(tmp_path / "mine.npz")
+    for other in (model, workdir):  # the run that the model was exported from
+        loaded = FewShotClassifier.load(tmp_path / "mine.npz", other)
+        assert loaded.classes_.tolist() == NAMES.tolist()
+        for ask in ("predict_proba", "out_of_class"):
+            expected = getattr(fitted, ask)(queries)
+            np.testing.assert_allclose(getattr(loaded, ask)(queries), expected, 1e-5)
+
+
+def test_what_was_saved_belongs_to_its_model(fitted, color_model, tmp_path):
+    fitted.save(tmp_path / "mine.npz")
+    with pytest.raises(UserError, match="fitted with another model"):
+        FewShotClassifier.load(tmp_path / "mine.npz", color_model)
+
+
+def test_a_file_that_is_no_classifier(model, fitted, tmp_path):
+    path = tmp_path / "mine.npz"
+    with pytest.raises(UserError, match="cannot read"):
+        FewShotClassifier.load(path, model)
+    np.savez(path, format="other")
+    with pytest.raises(UserError, match="not a saved classifier"):
+        FewShotClassifier.load(path, model)
+    np.savez(path, evil=np.array([object()]))
+    with pytest.raises(UserError, match="not a saved classifier"):
+        FewShotClassifier.load(path, model)
+    fitted.save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError, match="not a saved classifier"):
+        FewShotClassifier.load(path, model)
+    fitted.prototypes_ = fitted.prototypes_[:2]
+    fitted.save(path)
+    with pytest.raises(UserError, match="damaged"):
+        FewShotClassifier.load(path, model)
+
+
+# --- Many at once
+
+
+def test_a_hundred_threads_get_the_answers_of_one(fitted, queries):
+    contents = [made.png(image) for image in queries]
+    parts = [
+        (contents if number % 2 else queries)[number % 7 : number % 7 + 1 + number % 20]
+        for number in range(100)
+    ]
+    expected = [fitted.predict_proba(part) for part in parts]
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        found = list(pool.map(fitted.predict_proba, parts))
+    for one, many in zip(expected, found, strict=True):
+        np.testing.assert_allclose(many, one, rtol=1e-4, atol=1e-6)

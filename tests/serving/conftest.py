@@ -1,0 +1,34 @@
+"""One run, exported and opened once for all tests of serving."""
+
+import pathlib
+
+import pytest
+
+from prwn_tf.serving import export as export_lib
+from prwn_tf.serving import served
+from tests.serving import made
+
+
+@pytest.fixture(scope="session")
+def workdir(tmp_path_factory) -> pathlib.Path:
+    return made.write_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="session")
+def exported(workdir, tmp_path_factory) -> pathlib.Path:
+    output = tmp_path_factory.mktemp("exported") / "model"
+    export_lib.export(workdir, output)
+    return output
+
+
+@pytest.fixture(scope="session")
+def model(exported) -> served.ServedModel:
+    return served.open_model(exported)
+
+
+@pytest.fixture(scope="session")
+def color_model(tmp_path_factory) -> served.ServedModel:
+    """A model of 32x32 colour images."""
+    path = tmp_path_factory.mktemp("color")
+    made.write_run(path, image_shape=(32, 32, 3), dataset="folder")
+    return served.open_model(path)

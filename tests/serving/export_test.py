@@ -1,0 +1,259 @@
+"""The exported folder: complete, verified, and served by TensorFlow alone."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from prwn_tf import config as config_lib
+from prwn_tf import files, methods
+from prwn_tf.config import TrainConfig
+from prwn_tf.errors import UserError
+from prwn_tf.serving import export as export_lib
+from prwn_tf.serving import manifest, served, trained
+from tests.oracle import encoder as encoder_oracle
+from tests.oracle import prototypes as oracle
+from tests.oracle import walk as walk_oracle
+from tests.serving import made
+
+ALONE = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+given = {name: tf.constant(array) for name, array in np.load(sys.argv[2]).items()}
+call = tf.saved_model.load(sys.argv[1]).signatures
+support = call["embed"](images=given["support"])
+points = call["embed"](images=given["points"])["embeddings"]
+encoded = call["embed_encoded"](contents=given["contents"])
+first = call["prototypes"](labels=given["labels"], **support)
+kept = call["filter"](prototypes=first["prototypes"], unlabeled=points)
+moved = call["refine"](unlabeled=points, weights=kept["weights"], **first)
+answer = call["classify"](prototypes=moved["prototypes"], images=given["queries"])
+np.savez(
+    sys.argv[3],
+    names=sorted(call),
+    ours="prwn_tf" in sys.modules,
+    support=support["embeddings"],
+    encoded=encoded["embeddings"],
+    points=points,
+    means=first["prototypes"],
+    counts=first["counts"],
+    trust=kept["scores"],
+    weights=kept["weights"],
+    moved=moved["prototypes"],
+    **answer,
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def episode():
+    """Three classes of 2, 1 and 3 images, with points and queries."""
+    few = (2, 1, 3)
+    drawn = [made.drawings(index) for index in range(3)]
+    support = [each[:k] for each, k in zip(drawn, few, strict=True)]
+    support = np.concatenate(support)
+    return {
+        "support": support,
+        "contents": np.array([made.png(image) for image in support]),
+        "labels": np.repeat(np.arange(3, dtype=np.int32), few),
+        "points": np.concatenate([each[3:7] for each in drawn]),
+        "queries": np.concatenate([each[10:15] for each in drawn]),
+    }
+
+
+@pytest.fixture(scope="module")
+def alone(exported, episode, tmp_path_factory):
+    """What a process finds that has only TensorFlow."""
+    folder = tmp_path_factory.mktemp("alone")
+    np.savez(folder / "in.npz", **episode)
+    subprocess.run(
+        [sys.executable, "-c", ALONE, exported, folder / "in.npz", folder / "out.npz"],
+        check=True,
+        cwd=folder,
+        capture_output=True,
+    )
+    with np.load(folder / "out.npz") as found:
+        return dict(found)
+
+
+def test_signatures_are_there_without_us(alone):
+    assert alone["names"].tolist() == [
+        "classify",
+        "embed",
+        "embed_encoded",
+        "filter",
+        "prototypes",
+        "refine",
+    ]
+    assert not alone["ours"]
+
+
+def test_embeddings_match_the_oracle(alone, episode, workdir):
+    values = config_lib.from_dict(TrainConfig, files.read_json(workdir / "config.json"))
+    model = methods.build_model(values)
+    tf.train.Checkpoint(model=model).read(
+        str(workdir / "checkpoints" / f"ckpt-{made.STEP}")
+    ).assert_existing_objects_matched()
+    blocks = model.encoder.blocks
+    expected = encoder_oracle.conv4_forward(
+        episode["support"] / 255.0,
+        kernels=[block.convolution.kernel.numpy() for block in blocks],
+        scales=[block.norm.gamma.numpy() for block in blocks],
+        offsets=[block.norm.beta.numpy() for block in blocks],
+        means=[block.norm.moving_mean.numpy() for block in blocks],
+        variances=[block.norm.moving_variance.numpy() for block in blocks],
+    )
+    np.testing.assert_allclose(alone["support"], expected, atol=1e-5)
+    np.testing.assert_allclose(alone["encoded"], expected, atol=1e-5)
+    assert np.ptp(expected, axis=0).max() > 0.5  # they do differ
+
+
+def test_and_those_of_the_run_itself(alone, episode, workdir):
+    found = served.open_workdir(workdir).embed(episode["support"])
+    np.testing.assert_allclose(alone["support"], found, atol=1e-6)
+
+
+def test_the_rest_matches_the_oracle(alone, episode):
+    support, points, labels = alone["support"], alone["points"], episode["labels"]
+    groups = [support[labels == label] for label in range(3)]
+    means = np.stack([group.mean(axis=0) for group in groups])
+    np.testing.assert_allclose(alone["means"], means, atol=1e-5)
+    assert alone["counts"].tolist() == [2, 1, 3]
+
+    graph = (
+        walk_oracle.leave_probability(means, points),
+        walk_oracle.arrive_probability(means, points),
+    )
+    success = np.sum(graph[0] * graph[1].T, axis=0)  # [U]
+    np.testing.assert_allclose(alone["trust"], success, atol=1e-5)
+    kept = walk_oracle.keep_above_median(success)
+    assert alone["weights"].tolist() == kept.tolist()
+    assert sum(kept) == 6
+
+    moved = []
+    shares = [oracle.softmax(row) for row in oracle.scores(means, points)]
+    for label, group in enumerate(groups):
+        weights = np.array([share[label] for share in shares]) * kept  # [U]
+        total = group.sum(axis=0) + weights @ points
+        moved.append(total / (len(group) + weights.sum()))
+    np.testing.assert_allclose(alone["moved"], moved, atol=1e-5)
+    np.testing.assert_allclose(alone["probabilities"].sum(axis=1), 1, atol=1e-6)
+    assert (alone["labels"] == alone["probabilities"].argmax(axis=1)).all()
+
+
+def test_manifest_says_what_it_is(exported):
+    found = json.loads((exported / manifest.NAME).read_text())
+    assert found["method"] == "prwn"
+    assert found["step"] == made.STEP
+    assert found["accuracy"][0]["accuracy"] == made.ACCURACY
+    assert found["config"]["train"]["way"] > 1
+    assert found["preprocess"] == {"size": 28, "channels": 1, "canvas": 28}
+    assert sorted(found["files"]) == sorted(
+        path.relative_to(exported).as_posix()
+        for path in exported.rglob("*")
+        if path.is_file() and path.name != manifest.NAME
+    )
+    assert "tensorflow" in found["versions"]
+
+
+def test_shown_by_tensorflows_own_tool(exported):
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tensorflow.python.tools.saved_model_cli",
+            *("show", "--dir", exported, "--tag_set", "serve"),
+            *("--signature_def", "classify"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in ("inputs['images']", "inputs['prototypes']", "['probabilities']"):
+        assert name in result.stdout
+
+
+@pytest.mark.parametrize("damage", ["flip", "add", "remove", "format", "list"])
+def test_an_altered_model_is_refused(exported, tmp_path, damage):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    data = next(folder.rglob("*.data-*"))
+    about = files.read_json(folder / manifest.NAME)
+    if damage == "flip":
+        content = bytearray(data.read_bytes())
+        content[100] ^= 1
+        data.write_bytes(content)
+        text = "altered after the export: sha256"
+    elif damage == "add":
+        (folder / "assets").mkdir(exist_ok=True)
+        (folder / "assets" / "extra").write_text("")
+        text = "not exported: assets/extra"
+    elif damage == "remove":
+        data.unlink()
+        text = "lacks a file"
+    elif damage == "format":
+        files.write_json(folder / manifest.NAME, about | {"format": "other"})
+        text = "does not describe an exported model"
+    else:
+        files.write_json(folder / manifest.NAME, about | {"files": None})
+        text = "lists no files"
+    with pytest.raises(UserError, match=text):
+        served.open_model(folder)
+
+
+def test_an_export_is_replaced_but_nothing_else(workdir, exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    (folder / "stray").write_text("")
+    export_lib.export(workdir, folder)
+    assert not (folder / "stray").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "text").write_text("")
+    with pytest.raises(UserError, match="holds something else"):
+        export_lib.export(workdir, tmp_path / "thesis")
+
+
+def test_heads_with_a_way_of_their_own_are_exported_as_prototypes(tmp_path):
+    run = made.write_run(tmp_path / "run", "soft_kmeans")
+    assert [row["adapt"] for row in trained.load(run).about["accuracy"]] == ["refine"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        (lambda run: (run / "result.json").unlink(), "no finished model"),
+        (lambda run: (run / "result.json").write_text("{}"), "holds no test rows"),
+        (lambda run: (run / "config.json").unlink(), "is not a run"),
+        (lambda run: shutil.rmtree(run / "checkpoints"), "none of the 0 checkpoints"),
+    ],
+)
+def test_a_run_that_cannot_be_exported(workdir, tmp_path, damage, text):
+    run = shutil.copytree(workdir, tmp_path / "run")
+    damage(run)
+    with pytest.raises(UserError, match=text):
+        export_lib.export(run, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_damaged_weights_are_passed_over(workdir, tmp_path):
+    run = shutil.copytree(workdir, tmp_path / "run")
+    for path in (run / "checkpoints").glob(f"ckpt-{made.STEP}.*"):
+        content = path.read_bytes()
+        newer = path.name.replace(f"-{made.STEP}.", f"-{made.STEP + 1}.")
+        path.with_name(newer).write_bytes(content[: len(content) // 2])
+    assert trained.load(run).about["step"] == made.STEP
+
+
+def test_points_of_a_plane_are_no_images(workdir, tmp_path):
+    run = shutil.copytree(workdir, tmp_path / "run")
+    values = files.read_json(run / "config.json")
+    toy = values | {"dataset": "spiral", "image_shape": [1, 1, 2]}
+    files.write_json(run / "config.json", toy)
+    with pytest.raises(UserError, match="not square images"):
+        trained.load(run)
