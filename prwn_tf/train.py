@@ -16,7 +16,7 @@ from absl import flags
 
 from prwn_tf import cli, flag_sets, methods
 from prwn_tf.config import TrainConfig
-from prwn_tf.data import catalog
+from prwn_tf.data import catalog, store
 from prwn_tf.episodes import pools
 from prwn_tf.training.workdir import Workdir
 
@@ -31,6 +31,11 @@ flags.DEFINE_boolean(
     None,
     "Train without the walk as well, and print both; on by default for glyphs.",
 )
+flags.DEFINE_boolean(
+    "verify_data",
+    False,
+    "Compare the prepared data with its hashes first; sizes always are.",
+)
 flags.adopt_module_key_flags(flag_sets)
 
 
@@ -39,6 +44,8 @@ def main() -> None:
     workdir = Workdir(pathlib.Path(FLAGS.workdir or default_workdir(config)))
     workdir.claim(config, restart=FLAGS.restart)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
+    if FLAGS.verify_data:
+        store.verify(catalog.location(config.dataset, cli.data_dir()))
     pools.for_run(config, stores)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first

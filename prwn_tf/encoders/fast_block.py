@@ -106,7 +106,7 @@ def _product_sum(*factors: tf.Tensor) -> tf.Tensor:
     return channel_sum(_sum_rows(*factors))
 
 
-@tf.function(jit_compile=True)
+@tf.function(jit_compile=True, autograph=False)
 def _sum_rows(*factors: tf.Tensor) -> tf.Tensor:
     """Sums of a product along each row: [B, H, W, channels] -> [B, H, channels].
 
@@ -117,18 +117,18 @@ def _sum_rows(*factors: tf.Tensor) -> tf.Tensor:
     return sum(products[1:], start=products[0])
 
 
-@tf.function(jit_compile=True)
+@tf.function(jit_compile=True, autograph=False)
 def gate(activations: tf.Tensor, d_activations: tf.Tensor) -> tf.Tensor:
     """The gradient of a ReLU."""
     return tf.where(activations > 0, d_activations, 0)
 
 
-@tf.function(jit_compile=True)
+@tf.function(jit_compile=True, autograph=False)
 def _activate(pooled: tf.Tensor, slope: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
     return tf.nn.relu(pooled * slope + offset)
 
 
-@tf.function(jit_compile=True)
+@tf.function(jit_compile=True, autograph=False)
 def unpool_gradient(
     y: tf.Tensor, dz: tf.Tensor, slope: tf.Tensor, c1: tf.Tensor, c0: tf.Tensor
 ) -> tf.Tensor:

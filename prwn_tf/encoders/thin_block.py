@@ -119,7 +119,7 @@ def _window_places(images: tf.Tensor, kernel: tf.Tensor) -> list[tf.Tensor]:
     return places
 
 
-@tf.function(jit_compile=True)
+@tf.function(jit_compile=True, autograph=False)
 def _activate(
     images: tf.Tensor, kernel: tf.Tensor, slope: tf.Tensor, offset: tf.Tensor
 ) -> tf.Tensor:
@@ -128,7 +128,7 @@ def _activate(
     return tf.nn.relu(pooled * slope + offset)
 
 
-@tf.function(jit_compile=True)
+@tf.function(jit_compile=True, autograph=False)
 def _winners(images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
     """Which place of each pooling window wins, the first of equals: [B, h, w, c]."""
     a, b, c, d = _window_places(images, kernel)
@@ -147,7 +147,7 @@ def _winning_patches(
     return total[:-1], total[-1]
 
 
-@tf.function(jit_compile=True)
+@tf.function(jit_compile=True, autograph=False)
 def _sums_by_row(images: tf.Tensor, winner: tf.Tensor, dz: tf.Tensor) -> tf.Tensor:
     """Summed along a row of windows, written out, which XLA compiles into one pass."""
     places = []  # 4 x [B, h, w, 9 C + 1, 1]

@@ -30,6 +30,7 @@ def episodes(
     """Episodes start..stop-1 of a split as a dataset of `Episode`."""
     plan = plan_lib.planner(pools, spec, seed)
 
+    @tf.autograph.experimental.do_not_convert
     def episode(index: tf.Tensor) -> Episode:
         return _with_pixels(store, plan(index), spec)
 

@@ -36,6 +36,7 @@ def planner(pools: Pools, spec: EpisodeSpec, seed: int) -> Callable[[int], Plan]
     split_key = tf.constant([seed, SPLITS.index(pools.split)], tf.int64)
     known = spec.shot + spec.query  # images of a class whose label is known
 
+    @tf.autograph.experimental.do_not_convert
     def plan(index: tf.Tensor) -> Plan:
         # Folding an int32 in gives another key than the same number as int64.
         index = tf.cast(index, tf.int64)

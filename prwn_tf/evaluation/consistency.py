@@ -77,7 +77,7 @@ def _episode(subject: Subject, loss: Callable, plan: Plan, index: int) -> float:
 
 
 def _compiled(subject: Subject, epsilon: float) -> Callable:
-    @tf.function
+    @tf.function(autograph=False)
     def loss(prototypes: tf.Tensor, images: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         def classify(images: tf.Tensor) -> tf.Tensor:
             return nearest_scores(prototypes, subject.model(images, training=False))

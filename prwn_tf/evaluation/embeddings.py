@@ -19,7 +19,9 @@ class Embedder:
 
     def __init__(self, model: FewShotModel):
         self._encode = tf.function(
-            lambda images: model(images, training=False), reduce_retracing=True
+            lambda images: model(images, training=False),
+            reduce_retracing=True,
+            autograph=False,
         )
 
     def __call__(self, store: ClassStore) -> tf.Tensor:

@@ -106,7 +106,9 @@ class Evaluator:
         if key not in self._scorers:
             heads = [_adapted(self._head, adapt) for adapt in adaptations]
             self._scorers[key] = tf.function(
-                functools.partial(_score, spec, heads), reduce_retracing=True
+                functools.partial(_score, spec, heads),
+                reduce_retracing=True,
+                autograph=False,
             )
         return self._scorers[key]
 

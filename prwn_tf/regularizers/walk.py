@@ -15,7 +15,9 @@ class Walk(Regularizer):
         self._config = config
         self._landing = tuple(f"landing/{t}_steps" for t in range(config.steps + 1))
         self._terms = (
-            tf.function(self._walk, jit_compile=True) if compiled else self._walk
+            tf.function(self._walk, jit_compile=True, autograph=False)
+            if compiled
+            else self._walk
         )
         self.names = ("walker", "visit", *self._landing, "visit_entropy")
 

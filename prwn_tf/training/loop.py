@@ -58,7 +58,7 @@ def train(
             saving = step % config.checkpoint_every == 0 or last or stopping
             if not (reporting or validating or saving):
                 continue
-            _check_finite(losses, step, workdir)
+            _check_finite(losses, model, step, workdir)
             checkpoints.seconds.assign_add(time.monotonic() - clock)
             if reporting:
                 rate = len(losses) / (time.monotonic() - clock)
@@ -86,7 +86,8 @@ def compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
     """The model's training step as one graph, on all devices of the strategy."""
     strategy = tf.distribute.get_strategy()
 
-    @tf.function(jit_compile=config.xla == "step")
+    # AutoGraph, which nothing here needs, leaves temporary files when it is killed.
+    @tf.function(jit_compile=config.xla == "step", autograph=False)
     def train_step(episode):
         return strategy.run(model.train_step, args=(episode,))
 
@@ -103,19 +104,24 @@ def _postfix(logs: dict[str, tf.Tensor]) -> str:
     return f"loss {float(logs['loss']):.2f}, accuracy {float(logs['accuracy']):.2f}"
 
 
-def _check_finite(losses: Sequence[tf.Tensor], step: int, workdir: Workdir) -> None:
-    """Raises at the first loss that is not a number.
+def _check_finite(
+    losses: Sequence[tf.Tensor], model: FewShotModel, step: int, workdir: Workdir
+) -> None:
+    """Raises at the first loss, or after the first step, that is not finite.
 
     The losses are running means, so all that follow a bad one are bad as well. They
-    are looked at in groups because each look waits for the device.
+    are looked at in groups because each look waits for the device. A finite loss may
+    have infinite gradients, and then the weights are what must not be saved.
     """
     bad = ~np.isfinite(np.array([float(loss) for loss in losses]))
-    if not bad.any():
+    finite_weights = all(np.isfinite(each).all() for each in model.get_weights())
+    if not bad.any() and finite_weights:
         return
-    first = step - len(losses) + 1 + int(np.argmax(bad))
+    what = "loss is" if bad.any() else "weights are"
+    first = step - len(losses) + 1 + int(np.argmax(bad)) if bad.any() else step
     report = workdir.path / "nan_report.json"
     files.write_json(report, {"step": first, "episode": first - 1})
     raise NonFiniteLossError(
-        f"the loss is not finite at step {first} (training episode {first - 1}); the "
+        f"the {what} not finite at step {first} (training episode {first - 1}); the "
         f"checkpoint before it is intact, {report} says where; lower --learning_rate"
     )

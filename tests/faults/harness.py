@@ -1,0 +1,138 @@
+"""Starts the real programs in a sandbox, interferes, and looks at what is left."""
+
+import ctypes
+import dataclasses
+import hashlib
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+ROOT = pathlib.Path(__file__).parents[2]
+MARK = "PRWN_TEST_SANDBOX"  # in the environment of all children, and of theirs
+
+
+@dataclasses.dataclass
+class Sandbox:
+    """Children with a temporary folder of their own; nothing of them may stay."""
+
+    temporary: pathlib.Path
+    mark: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
+    processes: list[subprocess.Popen] = dataclasses.field(default_factory=list)
+
+    def start(
+        self,
+        program: str,
+        *flags: str,
+        faults: str = "",
+        before: Callable[[], None] | None = None,
+        **environment: str,
+    ) -> subprocess.Popen:
+        """Starts a program of ours.
+
+        Args:
+            faults: steps and signals for `interfered.py`, as in "4:SIGINT 5:SIGINT".
+            before: called in the child before the program.
+        """
+        module = ["-m", f"prwn_tf.{program}"]
+        if faults:
+            module = ["-m", "tests.faults.interfered", faults, program]
+        process = subprocess.Popen(
+            [sys.executable, *module, *flags],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=before,
+            env=os.environ
+            | {"TMPDIR": str(self.temporary), MARK: self.mark}
+            | environment,
+        )
+        self.processes.append(process)
+        return process
+
+    def run(self, program: str, *flags: str, **how) -> subprocess.CompletedProcess:
+        """Runs a program to its end."""
+        process = self.start(program, *flags, **how)
+        output, errors = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(
+            process.args, process.returncode, output, errors
+        )
+
+    def check_clean(self) -> None:
+        """Fails if a child still runs or a temporary file is left."""
+        assert all(process.poll() is not None for process in self.processes)
+        assert not list(self.alive())
+        assert not list(self.temporary.iterdir())
+
+    def close(self) -> None:
+        """Ends what a failed test left running."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+    def alive(self) -> Iterator[int]:
+        """Processes that were started here, by us or by our children."""
+        mark = f"{MARK}={self.mark}".encode()
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                variables = (folder / "environ").read_bytes().split(b"\0")
+            except OSError:  # it has just ended
+                continue
+            if mark in variables:
+                yield int(folder.name)
+
+
+def file_limit(size: int) -> Callable[[], None]:
+    """For `before`: no file can grow beyond `size` bytes, as on a full disk."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def bound_by_permissions() -> None:
+    """For `before`: permissions hold for root, too."""
+    override, read_search, drop = 1, 2, 24
+    for capability in (override, read_search):
+        ctypes.CDLL(None).prctl(drop, capability, 0, 0, 0)
+
+
+def weights(workdir: pathlib.Path, step: int) -> str:
+    """A hash of all variables of a checkpoint but the clock and the count of saves."""
+    reader = tf.train.load_checkpoint(str(workdir / "checkpoints" / f"ckpt-{step}"))
+    skipped = ("seconds", "save_counter", "_CHECKPOINTABLE")
+    names = sorted(
+        name
+        for name in reader.get_variable_to_shape_map()
+        if not name.startswith(skipped)
+    )
+    assert any("moving_mean" in name for name in names)
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(name.encode())
+        digest.update(np.asarray(reader.get_tensor(name)).tobytes())
+    return digest.hexdigest()
+
+
+def curve(workdir: pathlib.Path, name: str) -> list[int]:
+    """The steps at which TensorBoard has a value, in order, doubles kept."""
+    return sorted(
+        event.step
+        for path in (workdir / "tensorboard").glob("events.*")
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+        if value.tag == name
+    )
+
+
+def leftovers(workdir: pathlib.Path) -> list[str]:
+    """Files that were to be renamed or removed."""
+    return [path.name for path in workdir.rglob("*") if path.suffix == ".tmp"] + [
+        path.name for path in workdir.rglob("*_temp")
+    ]
