@@ -45,9 +45,7 @@ def main() -> None:
             f"{100 * row['accuracy']:.2f} ({row['way']}-way {row['shot']}-shot, "
             f"{row['adapt']})"
         )
-    print(
-        f"exported to {output}; use it with python -m prwn_tf.predict --model={output}"
-    )
+    print(f"exported to {output}; try python -m prwn_tf.predict --model={output}")
 
 
 if __name__ == "__main__":

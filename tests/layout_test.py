@@ -72,7 +72,8 @@ def test_only_the_command_line_reads_flags():
 
 
 @pytest.mark.parametrize(
-    "program", ["train", "evaluate", "prepare", "distractors", "analyze"]
+    "program",
+    ["train", "evaluate", "prepare", "distractors", "analyze", "export", "predict"],
 )
 def test_help_is_answered_without_tensorflow(program):
     code = f"import sys, prwn_tf.{program}; sys.exit('tensorflow' in sys.modules)"

@@ -74,6 +74,12 @@ def find(
     )
 
 
+def classes(folder: pathlib.Path) -> dict[str, list[str]]:
+    """The classes of a folder tree without any split: name -> paths of its images."""
+    folders = {each.path: each for each in tree.walk(folder)}
+    return _classes_of(_unwrapped(folders), folders, defaultdict(int))
+
+
 def find_unlabeled(folder: pathlib.Path) -> ImageFiles:
     """All images of a tree, whatever folders they lie in."""
     paths = [path for each in tree.walk(folder) for path in each.image_paths()]

@@ -205,10 +205,17 @@ def decode(content: "tf.Tensor", background: int | None = None) -> "tf.Tensor":
 
 
 def over(color: "tf.Tensor", alpha: "tf.Tensor", background: int) -> "tf.Tensor":
-    """Colour [..., 3] of opacity [..., 1] over a shade, all of uint8: [..., 3]."""
+    """Colour [..., H, W, 3] of opacity [..., H, W, 1] over a shade, all of uint8.
+
+    Opacity that is the same everywhere is taken for full: TensorFlow gives an image of
+    one bit and no alpha the alpha 1.
+    """
     import tensorflow as tf
 
-    share = tf.cast(alpha, tf.float32) / 255
+    area = [-3, -2, -1]
+    least = tf.reduce_min(alpha, axis=area, keepdims=True)
+    alike = least == tf.reduce_max(alpha, axis=area, keepdims=True)
+    share = tf.where(alike, 1.0, tf.cast(alpha, tf.float32) / 255)
     mixed = share * tf.cast(color, tf.float32) + (1 - share) * background
     return tf.saturate_cast(tf.round(mixed), tf.uint8)
 

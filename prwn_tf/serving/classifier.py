@@ -81,21 +81,33 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         adapt: str | None = None,
     ) -> "FewShotClassifier":
         """Learns the classes from any number of images of each, one at least."""
-        adapt = self._adaptation(adapt, unlabeled)
-        names, codes = _coded(labels, inputs.count(images))
-        from prwn_tf.serving import answers
-
+        self._adaptation(adapt, unlabeled)  # both raise before anything is embedded
+        _coded(labels, inputs.count(images))
         model = self._opened()
         support = inputs.embeddings(images, model)
+        crowd = None if unlabeled is None else inputs.embeddings(unlabeled, model)
+        return self.fit_embeddings(support, labels, crowd, adapt)
+
+    def fit_embeddings(
+        self,
+        support: np.ndarray,
+        labels: Any,
+        unlabeled: np.ndarray | None = None,
+        adapt: str | None = None,
+    ) -> "FewShotClassifier":
+        """`fit` on what `transform` made of the images: [n, D], [n], [U, D]."""
+        from prwn_tf.serving import answers
+
+        adapt = self._adaptation(adapt, unlabeled)
+        names, codes = _coded(labels, len(support))
         found = answers.class_means(support, codes.astype(np.int32))
         self.trust_ = self.trusted_ = self.crowd_ = None
         if unlabeled is not None:
-            crowd = inputs.embeddings(unlabeled, model)
-            trust, kept = answers.trust(found.means, crowd)
+            trust, kept = answers.trust(found.means, unlabeled)
             weights = {"none": kept * 0, "refine": kept * 0 + 1, "filter": kept}[adapt]
-            found = answers.refined(found, crowd, weights)
+            found = answers.refined(found, unlabeled, weights)
             self.trust_, self.trusted_ = trust.numpy(), kept.numpy() > 0
-            self.crowd_ = _arrays(answers.crowd(found.means, crowd))
+            self.crowd_ = _arrays(answers.crowd(found.means, unlabeled))
         self.classes_ = names
         self.prototypes_, self.counts_ = _arrays(found)
         return self
@@ -188,7 +200,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         if unlabeled is None and adapt != "none":
             raise InputError(
                 f"adapt={adapt!r} moves the prototypes by unlabelled images, and none "
-                "were given; give them as unlabeled=, or use adapt='none'"
+                "were given; give some, or use adapt='none'"
             )
         if unlabeled is not None and not inputs.count(unlabeled):
             raise InputError("unlabeled holds no image; leave it out, or give some")

@@ -191,3 +191,19 @@ def test_a_canvas_is_larger_than_the_image(scene):
     np.testing.assert_allclose(found, tf.image.resize(scene, [10, 10]), atol=1)
     [found], _ = images.Decoder(10, canvas=20)([png(scene)])
     np.testing.assert_allclose(found, tf.image.resize(small(scene), [10, 10]), atol=1)
+
+
+def test_images_without_alpha_have_no_background():
+    # One bit a pixel, as Omniglot is stored: black with a white corner.
+    rows = (b"\0" + b"\xff" * 2 + b"\0") * 10 + (b"\0" * 4) * 10
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+        [
+            made.chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 1, 0, 0, 0, 0)),
+            made.chunk(b"IDAT", zlib.compress(rows)),
+            made.chunk(b"IEND", b""),
+        ]
+    )
+    [found], problems = images.Decoder(20, background=200)([content])
+    assert not problems
+    assert (found[:10, :16] == 255).all()
+    assert (found[10:] == 0).all()

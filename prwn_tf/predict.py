@@ -1,0 +1,106 @@
+"""Labels a folder of images from a few examples of each class.
+
+    python -m prwn_tf.predict --model=results/omniglot/prwn --support=examples/ \
+        --query=images/ --unlabeled=more/ --output=predictions/
+
+--support has a folder of images for each class, one image at least. --query may hold
+images in any folders. --unlabeled makes the answers better: the classes move towards
+those of its images that the walk trusts, and distractors among them are set aside.
+Writes predictions.csv, and gallery.html to look at in a browser.
+"""
+
+import pathlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from absl import flags
+
+from prwn_tf import cli, files
+from prwn_tf.errors import UserError
+from prwn_tf.serving import folders, served
+
+if TYPE_CHECKING:
+    from prwn_tf.serving.predictions import Found
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string(
+    "model", None, "Folder of an exported model or of a finished run.", required=True
+)
+flags.DEFINE_string(
+    "support", None, "Folder with a folder of examples for each class.", required=True
+)
+flags.DEFINE_string("query", None, "Folder of images to label.", required=True)
+flags.DEFINE_string("unlabeled", None, "Folder of further images, to learn from.")
+flags.DEFINE_string("output", None, "Folder for the results.", required=True)
+flags.DEFINE_enum(
+    "adapt",
+    None,
+    ["none", "refine", "filter"],
+    "What --unlabeled does: nothing, move the classes towards all of its images, or "
+    "(default) towards those that the walk trusts.",
+)
+
+
+def main() -> None:
+    path, output = pathlib.Path(FLAGS.model), pathlib.Path(FLAGS.output)
+    served.check(path)
+    support = folders.support(pathlib.Path(FLAGS.support))
+    query = folders.images(pathlib.Path(FLAGS.query), "query")
+    unlabeled = None
+    if FLAGS.unlabeled is not None:
+        unlabeled = folders.images(pathlib.Path(FLAGS.unlabeled), "unlabeled")
+    elif FLAGS.adapt not in (None, "none"):
+        raise UserError(
+            f"--adapt={FLAGS.adapt} learns from unlabelled images; give a folder of "
+            "them as --unlabeled, or leave it out"
+        )
+    files.check_writable(output)
+
+    cli.load_tensorflow()  # takes seconds, so everything is checked first
+    from prwn_tf.serving import predictions
+
+    model = served.open_model(path)
+    print(describe(model))
+    found = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
+    found.write(output)
+    print("\n".join(summary(found, query)))
+    print(f"labels are in {output / 'predictions.csv'}")
+
+
+def describe(model: served.ServedModel) -> str:
+    """What is about to run."""
+    about = model.about
+    return (
+        f"model {model.path}: {about.get('method')} trained on {about.get('dataset')}, "
+        f"sha256 {model.fingerprint[:16]}"
+    )
+
+
+def summary(found: "Found", query: folders.Images) -> list[str]:
+    """What came of it, for the reader at the terminal."""
+    examples = sum(map(len, found.support.values()))
+    lines = [f"{len(found.support)} classes from {examples} examples"]
+    if found.unlabeled:
+        lines.append(
+            f"{len(found.unlabeled)} unlabelled images, of which the walk trusts "
+            f"{len(found.trusted)} (--adapt={found.adapt})"
+        )
+    counts = Counter(each.label for each in found.queries if not each.problem)
+    listed = ", ".join(f"{name} {number}" for name, number in counts.most_common(10))
+    more = f" and {len(counts) - 10} classes more" if len(counts) > 10 else ""
+    lines.append(f"{counts.total()} images labelled: {listed}{more}")
+    if query.others:
+        lines.append(
+            f"{len(query.others)} files passed over that are not JPEG, PNG, GIF or BMP "
+            f"images, such as {query.name(query.others[0])}"
+        )
+    lines += [
+        f"{each.file} {each.problem}, so it has no label" for each in found.problems[:5]
+    ]
+    if len(found.problems) > 5:
+        lines.append(f"{len(found.problems) - 5} more images could not be used")
+    return lines
+
+
+if __name__ == "__main__":
+    cli.run(main)

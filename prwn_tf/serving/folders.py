@@ -1,0 +1,67 @@
+"""The folders that `predict` is given: examples by class, and images to look at."""
+
+import os
+import pathlib
+import unicodedata
+from typing import NamedTuple
+
+from prwn_tf.data import folder as folder_lib
+from prwn_tf.data import tree
+from prwn_tf.errors import UserError
+
+
+class Images(NamedTuple):
+    """The image files of a folder, wherever in it they lie."""
+
+    root: pathlib.Path
+    paths: list[str]
+    others: list[str]  # files that are not images
+
+    def name(self, path: str) -> str:
+        """A file as it is called in tables: by its way from the folder."""
+        return tree.shown(pathlib.Path(path).relative_to(os.path.abspath(self.root)))
+
+
+def support(folder: pathlib.Path) -> dict[str, list[str]]:
+    """Class -> paths of its examples, from one folder for each class."""
+    _check(folder, "support")
+    classes = folder_lib.classes(folder)
+    spelled: dict[str, str] = {}
+    for name in classes:
+        other = spelled.setdefault(_plain(name), name)
+        if other != name:
+            raise UserError(
+                f"--support={folder} has two folders for one class, {other!r} and "
+                f"{name!r}; put their images into one, or rename it"
+            )
+    if len(classes) < 2:
+        raise UserError(
+            f"--support={folder} has one class, {next(iter(classes))!r}: there is "
+            "nothing to tell it from; add a folder of images for another class"
+        )
+    return classes
+
+
+def images(folder: pathlib.Path, flag: str) -> Images:
+    """All images of a folder, in whatever folders they lie."""
+    _check(folder, flag)
+    found = list(tree.walk(folder))
+    paths = [path for each in found for path in each.image_paths()]
+    others = [os.path.join(each.path, name) for each in found for name in each.others]
+    if not paths:
+        raise UserError(
+            f"--{flag}={folder} holds no JPEG, PNG, GIF or BMP images; give a folder "
+            "that does"
+        )
+    return Images(folder, paths, others)
+
+
+def _check(folder: pathlib.Path, flag: str) -> None:
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise UserError(f"--{flag}={folder} {what}; give a folder of images")
+
+
+def _plain(name: str) -> str:
+    """Names that people take for the same, and some disks do as well."""
+    return unicodedata.normalize("NFC", name).strip().casefold()

@@ -1,0 +1,171 @@
+"""Folders of images -> what the model makes of each, in memory that stays the same.
+
+Only embeddings of the examples and of a bounded crowd are held; queries pass through.
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tqdm
+
+from prwn_tf import files
+from prwn_tf.errors import UserError
+from prwn_tf.serving import inputs
+from prwn_tf.serving.classifier import FewShotClassifier
+from prwn_tf.serving.folders import Images
+from prwn_tf.serving.served import ServedModel
+
+CROWD = 1000  # queries that stand in for unlabelled images, at most
+HEADER = (
+    "file",
+    "label",
+    "probability",
+    "runner_up",
+    "margin",
+    "out_of_class",
+    "problem",
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prediction:
+    """What is known of an image; a problem if it could not be looked at."""
+
+    path: str
+    file: str
+    label: str = ""
+    probability: float = np.nan
+    runner_up: str = ""
+    margin: float = np.nan  # log-odds of the label against the runner-up
+    out_of_class: float = np.nan
+    problem: str = ""
+
+    def row(self) -> list[str]:
+        """As `HEADER` names it."""
+        numbers = [self.probability, self.margin, self.out_of_class]
+        likely, margin, outside = ("" if n != n else f"{n:.6g}" for n in numbers)
+        return [
+            *(self.file, self.label, likely, self.runner_up, margin, outside),
+            self.problem,
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """Everything that came of a call of `predict`.
+
+    Attributes:
+        support: class -> paths of its examples.
+        unlabeled: what the model makes of the unlabelled images.
+        trusted: file names of the unlabelled images that the filter keeps.
+    """
+
+    support: dict[str, list[str]]
+    queries: list[Prediction]
+    unlabeled: list[Prediction]
+    trusted: frozenset[str]
+    adapt: str
+
+    def write(self, folder: pathlib.Path) -> None:
+        """Writes the tables."""
+        rows = (prediction.row() for prediction in self.queries)
+        files.write_csv(folder / "predictions.csv", HEADER, rows)
+        if self.unlabeled:
+            files.write_csv(
+                folder / "unlabeled.csv",
+                ("trusted", *HEADER),
+                (
+                    ["yes" if each.file in self.trusted else "no", *each.row()]
+                    for each in self.unlabeled
+                ),
+            )
+
+    @property
+    def problems(self) -> list[Prediction]:
+        """Images that could not be looked at."""
+        return [each for each in (*self.queries, *self.unlabeled) if each.problem]
+
+
+def predict(
+    model: ServedModel,
+    support: dict[str, list[str]],
+    query: Images,
+    unlabeled: Images | None = None,
+    adapt: str | None = None,
+) -> Found:
+    """Learns classes from examples and unlabelled images, and labels the queries."""
+    paths = [path for some in support.values() for path in some]
+    labels = [name for name, some in support.items() for _ in some]
+    examples = inputs.embeddings(paths, model)
+    if unlabeled is None:
+        step = -(-len(query.paths) // CROWD)
+        crowd, _ = _embedded(query.paths[::step], model)
+        adapt = "none"
+    else:
+        crowd, problems = _embedded(unlabeled.paths, model)
+        adapt = adapt or "filter"
+        if len(problems) == len(unlabeled.paths):
+            raise UserError(
+                f"none of the {len(problems)} images in --unlabeled={unlabeled.root} "
+                f"can be used: {unlabeled.paths[0]} {problems[0]}"
+            )
+    classifier = FewShotClassifier(model).fit_embeddings(
+        examples, labels, crowd if len(crowd) else None, adapt if len(crowd) else "none"
+    )
+    queries = list(_labelled(classifier, query, model, "classifying"))
+    known = [] if unlabeled is None else list(_labelled(classifier, unlabeled, model))
+    usable = [each.file for each in known if not each.problem]
+    kept = zip(usable, classifier.trusted_ if usable else (), strict=True)
+    return Found(
+        support=support,
+        queries=queries,
+        unlabeled=known,
+        trusted=frozenset(name for name, trusted in kept if trusted),
+        adapt=adapt,
+    )
+
+
+def _embedded(
+    paths: Sequence[str], model: ServedModel
+) -> tuple[np.ndarray, dict[int, str]]:
+    """Embeddings of the images that can be used: [<= n, D], and place -> why not."""
+    found, problems = [np.empty((0, model.size), np.float32)], {}
+    for loaded in inputs.batches(paths, model):
+        found.append(model.embed(loaded.pixels))
+        problems |= loaded.problems
+    return np.concatenate(found), problems
+
+
+def _labelled(
+    classifier: FewShotClassifier,
+    images: Images,
+    model: ServedModel,
+    progress: str | None = None,
+) -> Iterator[Prediction]:
+    """A prediction for each image of a folder, in its order."""
+    quiet = True if progress is None else None
+    total = len(images.paths)
+    with tqdm.tqdm(desc=progress, total=total, unit=" images", disable=quiet) as bar:
+        for loaded in inputs.batches(images.paths, model):
+            answers = classifier.answer(model.embed(loaded.pixels))
+            names = classifier.classes_
+            found = {
+                place: Prediction(path, images.name(path), problem=reason)
+                for place, reason in loaded.problems.items()
+                for path in [images.paths[place]]
+            }
+            for row, place in enumerate(loaded.places):
+                path, best = images.paths[place], answers.best[row]
+                found[place] = Prediction(
+                    path=path,
+                    file=images.name(path),
+                    label=str(names[best]),
+                    probability=float(answers.probabilities[row, best]),
+                    runner_up=str(names[answers.runner_up[row]]),
+                    margin=float(answers.margin[row]),
+                    out_of_class=float(answers.out_of_class[row]),
+                )
+            yield from (prediction for _, prediction in sorted(found.items()))
+            bar.update(len(found))

@@ -1,0 +1,70 @@
+import pytest
+
+from prwn_tf.errors import UserError
+from prwn_tf.serving import folders
+from tests.data import made
+
+
+def test_classes_and_their_files(tmp_path):
+    made.class_folders(tmp_path, ["ant", "bee"], images=2)
+    (tmp_path / "ant" / "notes.txt").write_text("")
+    found = folders.support(tmp_path)
+    assert list(found) == ["ant", "bee"]
+    assert [path.rsplit("/", 2)[1:] for path in found["ant"]] == [
+        ["ant", "0.png"],
+        ["ant", "1.png"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "names", [["Cat", "cat"], ["caf\u00e9", "cafe\u0301"], ["cat", "cat "]]
+)
+def test_names_that_are_the_same_for_people(tmp_path, names):
+    made.class_folders(tmp_path, names, images=1)
+    with pytest.raises(UserError, match="two folders for one class"):
+        folders.support(tmp_path)
+
+
+def test_one_class(tmp_path):
+    made.class_folders(tmp_path, ["ant"], images=3)
+    with pytest.raises(UserError, match="one class, 'ant'"):
+        folders.support(tmp_path)
+
+
+def test_a_class_without_images(tmp_path):
+    made.class_folders(tmp_path, ["ant", "bee"], images=1)
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(UserError, match="without JPEG, PNG, GIF or BMP images: cat"):
+        folders.support(tmp_path)
+
+
+def test_images_outside_of_class_folders(tmp_path):
+    made.write(tmp_path / "a.png", made.png(0, 0))
+    with pytest.raises(UserError, match="holds 1 images but no folders"):
+        folders.support(tmp_path)
+
+
+def test_images_of_any_folder(tmp_path):
+    made.write(tmp_path / "b.png", made.png(0, 0))
+    made.write(tmp_path / "deep" / "er" / "ä.png", made.png(0, 0))
+    made.write(tmp_path / "a.webp", b"RIFF")
+    made.write(tmp_path / ".hidden.png", b"")
+    found = folders.images(tmp_path, "query")
+    assert [found.name(path) for path in found.paths] == ["b.png", "deep/er/ä.png"]
+    assert [found.name(path) for path in found.others] == ["a.webp"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("empty", "holds (no|0)"),
+        ("nowhere", "does not exist"),
+        ("file", "not a folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_used(tmp_path, name, text):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    for find in (lambda path: folders.images(path, "support"), folders.support):
+        with pytest.raises(UserError, match=text):
+            find(tmp_path / name)
