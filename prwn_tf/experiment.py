@@ -1,6 +1,7 @@
 """One run from its config to its result: trains, validates, tests, resumes."""
 
 import dataclasses
+import logging
 import sys
 from collections.abc import Sequence
 
@@ -200,7 +201,20 @@ def resolved(config: TrainConfig) -> TrainConfig:
         "conv_block": "plain" if gpu else "fast",
     }
     automatic = {k: v for k, v in choices.items() if getattr(config, k) == "auto"}
-    return dataclasses.replace(config, **automatic)
+    config = dataclasses.replace(config, **automatic)
+    if config.xla != "off" and (reason := _compiler_error()):
+        logging.warning("--xla=%s is not possible here: %s", config.xla, reason)
+        config = dataclasses.replace(config, xla="off")
+    return config
+
+
+def _compiler_error() -> str | None:
+    """Why XLA cannot compile on this machine, if so: a GPU needs parts of CUDA."""
+    try:
+        tf.function(lambda number: number + 1, jit_compile=True)(tf.constant(1.0))
+    except tf.errors.OpError as error:
+        return error.message.splitlines()[0]
+    return None
 
 
 def _flat(config: TrainConfig) -> dict[str, str | int | float | bool]:

@@ -25,6 +25,8 @@ def result(
         "seconds": round(seconds, 1),
         "seed": config.seed,
         "label_ratio": config.label_ratio,
+        "deterministic": config.deterministic,
+        "xla": config.xla,
         "train_spec": config_lib.to_dict(config.train),
         "test_spec": config_lib.to_dict(config.test),
         "losses": dict(losses),
