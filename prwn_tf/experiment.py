@@ -17,7 +17,7 @@ from prwn_tf.data.store import ClassStore, training_store
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.evaluation import report
-from prwn_tf.evaluation.embeddings import Embedder
+from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 from prwn_tf.evaluation.evaluate import ADAPTATIONS, Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
 from prwn_tf.training import loop, optimizer
@@ -141,12 +141,12 @@ class Experiment:
         )
         return found
 
-    def _project(self, embeddings: tf.Tensor) -> None:
+    def _project(self, embeddings: Embeddings) -> None:
         store = self.stores["test"]
         rows = np.arange(min(PROJECTED, len(store)))
         write_projector(
             self.workdir.tensorboard,
-            embeddings.numpy()[rows],
+            embeddings.gather(rows).numpy(),
             [store.names[label] for label in store.labels()[rows]],
             store.read(rows),
         )

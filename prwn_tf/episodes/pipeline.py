@@ -10,6 +10,9 @@ from prwn_tf.data.store import ClassStore
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes.pools import Pools
 
+# Episodes read before they are asked for; left to itself, tf.data takes hundreds.
+AHEAD = 4
+
 
 class Episode(NamedTuple):
     """The images of an episode; class n is place n on the first axis."""
@@ -36,7 +39,7 @@ def episodes(
 
     dataset = tf.data.Dataset.range(start, stop)
     dataset = dataset.map(episode, num_parallel_calls=tf.data.AUTOTUNE)
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return dataset.prefetch(AHEAD)
 
 
 def _with_pixels(store: ClassStore, plan: plan_lib.Plan, spec: EpisodeSpec) -> Episode:

@@ -68,7 +68,7 @@ def adversarial_loss(
 
 
 def _episode(subject: Subject, loss: Callable, plan: Plan, index: int) -> float:
-    prototypes = mean_prototypes(tf.gather(subject.embeddings, plan.support))  # [N, D]
+    prototypes = mean_prototypes(subject.embeddings.gather(plan.support))  # [N, D]
     images = tf.image.convert_image_dtype(
         subject.store.read(plan.unlabeled.numpy()), tf.float32
     )

@@ -4,14 +4,61 @@ At test time batch norm uses its moving averages, so an image's embedding does n
 depend on the episode it is in.
 """
 
+import os
+import pathlib
+import tempfile
+
 import numpy as np
 import tensorflow as tf
 import tqdm
 
+from prwn_tf import files
 from prwn_tf.data.store import ClassStore
 from prwn_tf.model import FewShotModel
 
 BATCH_PIXELS = 256 * 28 * 28  # small enough to stay in a CPU's cache
+IN_MEMORY = 2**27  # bytes; those of tiered-ImageNet's test split take ten times as much
+
+
+class Embeddings:
+    """The vectors of the images of a split, in memory, or if they are many in a file.
+
+    The file has no name, so it is gone with the process. It is read by offset: pages
+    of a map would count as memory.
+    """
+
+    def __init__(self, count: int, size: int):
+        self.shape = (count, size)
+        self._row = size * np.dtype(np.float32).itemsize  # bytes
+        small = count * self._row <= IN_MEMORY
+        self._array = np.empty(self.shape, np.float32) if small else None
+        self._file = None if small else tempfile.TemporaryFile()  # noqa: SIM115
+
+    @classmethod
+    def of(cls, vectors: np.ndarray) -> "Embeddings":
+        """Those given: [images, D]."""
+        found = cls(*vectors.shape)
+        found.put(0, vectors)
+        return found
+
+    def put(self, start: int, part: np.ndarray) -> None:
+        """Sets the vectors from place `start` on: [n, D]."""
+        part = np.asarray(part, np.float32)
+        if self._file is None:
+            self._array[start : start + len(part)] = part
+            return
+        with files.storage_errors(pathlib.Path(tempfile.gettempdir())):
+            os.pwrite(self._file.fileno(), part.tobytes(), start * self._row)
+
+    def gather(self, rows: np.ndarray | tf.Tensor) -> tf.Tensor:
+        """The vectors at some places: [...] -> [..., D]."""
+        rows = np.asarray(rows)
+        if self._file is None:
+            return tf.convert_to_tensor(self._array[rows])
+        found = np.empty((rows.size, self.shape[1]), np.float32)
+        for vector, row in zip(found, rows.flat, strict=True):
+            os.preadv(self._file.fileno(), [vector], int(row) * self._row)
+        return tf.convert_to_tensor(found.reshape(*rows.shape, self.shape[1]))
 
 
 class Embedder:
@@ -19,13 +66,11 @@ class Embedder:
 
     def __init__(self, model: FewShotModel):
         self._encode = tf.function(
-            lambda images: model(images, training=False),
-            reduce_retracing=True,
-            autograph=False,
+            lambda images: model(images, training=False), reduce_retracing=True
         )
 
-    def __call__(self, store: ClassStore) -> tf.Tensor:
-        """Embeddings of all images of a split: [images, D], float32."""
+    def __call__(self, store: ClassStore) -> Embeddings:
+        """Embeddings of all images of a split."""
         height, width, _ = store.image_shape
         batch = max(1, BATCH_PIXELS // (height * width))
         progress = tqdm.tqdm(
@@ -35,5 +80,11 @@ class Embedder:
             disable=None,
             leave=False,
         )
-        rows = (np.arange(start, min(start + batch, len(store))) for start in progress)
-        return tf.concat([self._encode(store.read(part)) for part in rows], axis=0)
+        found = None
+        for start in progress:
+            rows = np.arange(start, min(start + batch, len(store)))
+            part = self._encode(store.read(rows)).numpy()
+            if found is None:
+                found = Embeddings(len(store), part.shape[1])
+            found.put(start, part)
+        return found

@@ -11,6 +11,7 @@ from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pools import Pools
+from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.heads.base import Head
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.model import accuracy, query_labels
@@ -79,12 +80,12 @@ class Evaluator:
 
     def __call__(
         self,
-        embeddings: tf.Tensor,
+        embeddings: Embeddings,
         spec: EpisodeSpec,
         adaptations: Sequence[str],
         episodes: int,
     ) -> list[Evaluation]:
-        """Scores episodes 0..episodes-1 from the split's embeddings [images, D]."""
+        """Scores episodes 0..episodes-1 from the split's embeddings."""
         pools_lib.check(self._pools, spec)
         plans = tf.data.Dataset.range(episodes).map(
             plan_lib.planner(self._pools, spec, self._seed),
@@ -93,7 +94,7 @@ class Evaluator:
         score = self._scorer(spec, tuple(adaptations))
         batches = plans.batch(_batch_size(spec, embeddings.shape[-1]))
         accuracies = np.concatenate(
-            [score(embeddings, plan) for plan in batches], axis=1
+            [score(*_vectors(embeddings, plan)) for plan in batches], axis=1
         )  # [adaptations, E]
         refines = self._head.semi_supervised and spec.unlabeled_points > 0
         return [
@@ -118,18 +119,25 @@ def _adapted(head: Head, adapt: str) -> Head:
     return head if adapt == "none" else PrototypeHead(adapt)
 
 
+def _vectors(embeddings: Embeddings, plan: plan_lib.Plan) -> list[tf.Tensor]:
+    """Support [E, N, K, D], queries [E, N, q, D] and unlabelled points [E, U, D]."""
+    parts = (plan.support, plan.query, plan.unlabeled)
+    return [embeddings.gather(part) for part in parts]
+
+
 def _score(
     spec: EpisodeSpec,
     heads: Sequence[Head],
-    embeddings: tf.Tensor,
-    plan: plan_lib.Plan,
+    support: tf.Tensor,
+    queries: tf.Tensor,
+    unlabeled: tf.Tensor,
 ) -> tf.Tensor:
-    """Accuracy of each head on each episode: [heads, E]."""
+    """Accuracy of each head on each episode.
+
+    [E, N, K, D], [E, N, q, D], [E, U, D] -> [heads, E].
+    """
     labels = query_labels(spec.way, spec.query)  # [Q]
-    support = tf.gather(embeddings, plan.support)  # [E, N, K, D]
-    queries = tf.gather(embeddings, plan.query)  # [E, N, q, D]
-    unlabeled = tf.gather(embeddings, plan.unlabeled)  # [E, U, D]
-    queries = tf.reshape(queries, [-1, spec.queries, embeddings.shape[-1]])  # [E, Q, D]
+    queries = tf.reshape(queries, [-1, spec.queries, queries.shape[-1]])  # [E, Q, D]
     return tf.stack(
         [accuracy(head.scores(support, queries, unlabeled), labels) for head in heads]
     )

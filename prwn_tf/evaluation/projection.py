@@ -66,9 +66,9 @@ def embedding_map(subject: Subject, spec: EpisodeSpec, episode: int = 0) -> Map:
     plan = subject.plan(spec, episode)
     classes = plan.classes.numpy()[: spec.way]
     rows = [np.array(subject.store.rows(index)[:SHOWN]) for index in classes]
-    vectors = subject.embeddings.numpy()
-    prototypes = vectors[plan.support.numpy()].mean(axis=1)  # [N, D]
-    everything = np.concatenate([*(vectors[part] for part in rows), prototypes])
+    support = subject.embeddings.gather(plan.support).numpy()  # [N, K, D]
+    vectors = subject.embeddings.gather(np.concatenate(rows)).numpy()
+    everything = np.concatenate([vectors, support.mean(axis=1)])
     flat, explained = pca(everything)
     return Map(
         label=subject.label,

@@ -11,6 +11,7 @@ from prwn_tf.data.store import ClassStore
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pools import Pools
+from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.model import FewShotModel
 
 BATCH_NUMBERS = 2**22  # embeddings and similarities held at once
@@ -32,7 +33,7 @@ class Subject:
     model: FewShotModel
     store: ClassStore
     pools: Pools
-    embeddings: tf.Tensor  # [images, D]
+    embeddings: Embeddings
     seed: int  # draws the episodes
 
     def episodes(self, spec: EpisodeSpec, count: int) -> Iterator[EmbeddedEpisodes]:
@@ -41,8 +42,8 @@ class Subject:
         for plan in self.plans(spec, count).batch(_batch_size(spec, size)):
             yield EmbeddedEpisodes(
                 plan=plan,
-                support=tf.gather(self.embeddings, plan.support),
-                unlabeled=tf.gather(self.embeddings, plan.unlabeled),
+                support=self.embeddings.gather(plan.support),
+                unlabeled=self.embeddings.gather(plan.unlabeled),
             )
 
     def plans(self, spec: EpisodeSpec, count: int) -> tf.data.Dataset:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from prwn_tf.episodes import pools
+from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.evaluation.subject import Subject
 from prwn_tf.heads.prototypes import PrototypeHead
 
@@ -28,7 +28,7 @@ def make_subject(make_store):
             model=HeadOnly(),
             store=store,
             pools=pools.whole(store, "test"),
-            embeddings=tf.constant(corners + spread * noise, tf.float32),
+            embeddings=Embeddings.of(corners + spread * noise),
             seed=0,
         )
 

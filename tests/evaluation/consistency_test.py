@@ -7,6 +7,7 @@ import tensorflow as tf
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation import consistency
+from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.evaluation.settings import Settings
 
 SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=2)
@@ -27,7 +28,7 @@ def subject(make_subject):
         return tf.reshape(images, [-1, PIXELS]) @ matrix
 
     images = tf.constant(base.store.images / np.float32(255))
-    embeddings = model(images, training=False)
+    embeddings = Embeddings.of(model(images, training=False))
     return dataclasses.replace(base, model=model, embeddings=embeddings), matrix
 
 
@@ -60,7 +61,7 @@ def test_loss_matches_numpy(subject):
     found = consistency.adversarial_loss(subject, SPEC, 3, epsilon=1.0)
     for index in range(3):
         plan = subject.plan(SPEC, index)
-        prototypes = subject.embeddings.numpy()[plan.support].mean(axis=1)
+        prototypes = subject.embeddings.gather(plan.support).numpy().mean(axis=1)
         images = subject.store.read(plan.unlabeled.numpy()).reshape(6, PIXELS) / 255
         noise = tf.random.stateless_normal([6, 8, 8, 1], [0, index])
         expected = expected_loss(

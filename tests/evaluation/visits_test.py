@@ -14,7 +14,7 @@ SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=4, distractors=2)
 def test_every_number_of_every_episode_matches_the_oracle(make_subject):
     subject = make_subject()
     found = visits(subject, SPEC, 7)
-    vectors = subject.embeddings.numpy()
+    vectors = subject.embeddings.gather(range(72)).numpy()
     for index in range(7):
         plan = subject.plan(SPEC, index)
         means = prototype_oracle.prototypes(vectors[plan.support])
