@@ -18,6 +18,7 @@ setuptools.setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=setuptools.find_packages(include=["prwn_tf", "prwn_tf.*"]),
+    package_data={"prwn_tf.serving.gallery": ["*.css", "*.js"]},
     python_requires=">=3.11",
     install_requires=[
         "absl-py>=2.1",

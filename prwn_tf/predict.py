@@ -58,13 +58,17 @@ def main() -> None:
 
     cli.load_tensorflow()  # takes seconds, so everything is checked first
     from prwn_tf.serving import predictions
+    from prwn_tf.serving.gallery import page
 
     model = served.open_model(path)
     print(describe(model))
     found = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
     found.write(output)
+    page.write(output / "gallery.html", found, model, f"Predictions for {query.title}")
     print("\n".join(summary(found, query)))
-    print(f"labels are in {output / 'predictions.csv'}")
+    print(
+        f"labels are in {output / 'predictions.csv'}; look at {output / 'gallery.html'}"
+    )
 
 
 def describe(model: served.ServedModel) -> str:

@@ -17,6 +17,11 @@ class Images(NamedTuple):
     paths: list[str]
     others: list[str]  # files that are not images
 
+    @property
+    def title(self) -> str:
+        """The name of the folder itself."""
+        return tree.shown(os.path.basename(os.path.abspath(self.root)))
+
     def name(self, path: str) -> str:
         """A file as it is called in tables: by its way from the folder."""
         return tree.shown(pathlib.Path(path).relative_to(os.path.abspath(self.root)))

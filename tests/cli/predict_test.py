@@ -67,7 +67,10 @@ def test_says_what_it_runs_and_did(predicted, model):
         "12 unlabelled images, of which the walk trusts 6 (--adapt=filter)" in printed
     )
     assert "15 images labelled: " in printed
-    assert str(output) in printed.splitlines()[-1]
+    assert f"look at {output}/gallery.html" in printed.splitlines()[-1]
+    page = (output / "gallery.html").read_text(encoding="utf-8")
+    assert "Predictions for query" in page
+    assert page.count("<figure") >= 15 + 12
 
 
 def test_the_table_is_the_classifiers(predicted, model, folders):

@@ -1,0 +1,1 @@
+"""What `predict` found, as one page that a browser shows without any network."""
