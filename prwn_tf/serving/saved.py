@@ -2,7 +2,6 @@
 
 import io
 import pathlib
-import zipfile
 from typing import NamedTuple
 
 import numpy as np
@@ -59,5 +58,6 @@ def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
             return {name: found[name] for name in found.files}
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    # NumPy and zipfile meet damaged bytes with errors of a dozen types.
+    except Exception as error:
         raise UserError(f"{path} is not a saved classifier: {error}") from error

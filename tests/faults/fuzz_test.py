@@ -15,6 +15,7 @@ import pickle
 import random
 import shutil
 import tarfile
+import types
 import zipfile
 
 import numpy as np
@@ -33,6 +34,7 @@ from prwn_tf.data import (
 from prwn_tf.data.partial_store import JOURNAL
 from prwn_tf.episodes import pools
 from prwn_tf.protocols import Task, protocol
+from prwn_tf.serving import manifest, saved
 from prwn_tf.training.workdir import Workdir
 from tests.data import made
 from tests.faults import mutation
@@ -129,7 +131,7 @@ def test_journals_of_killed_writers(tmp_path):
         store.verify(directory)
         assert (store.open_dataset(directory)["train"].images == 7).all()
 
-    assert fuzz(tmp_path, 500, case) == 0
+    assert fuzz(tmp_path, 300, case) == 0
 
 
 # --- Runs
@@ -151,6 +153,46 @@ def test_configs_of_runs(dataset, tmp_path):
         json.dumps(config_lib.to_dict(config))
 
     assert fuzz(tmp_path, 4000, case) > 2000
+
+
+# --- Models
+
+
+def test_exports(tmp_path):
+    """Their hashes are compared before TensorFlow sees any of it."""
+    folder = tmp_path / "model"
+    made.write(folder / "saved_model.pb", b"graph")
+    made.write(folder / "variables" / "variables.index", b"weights")
+    manifest.write(folder, {"image_shape": [8, 8, 1]})
+    good = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def case(chance):
+        for path, content in good.items():
+            path.write_bytes(content)
+        damaged = chance.choice(list(good))
+        change = (
+            mutation.damaged_json
+            if damaged.name == manifest.NAME
+            else mutation.damaged_bytes
+        )
+        damaged.write_bytes(change(chance, good[damaged]))
+        manifest.read(folder)
+
+    assert fuzz(tmp_path, 1000, case) > 600
+
+
+def test_saved_classifiers(tmp_path):
+    model = types.SimpleNamespace(fingerprint="f", size=3, path=tmp_path)
+    path = tmp_path / "mine.npz"
+    fitted = saved.Fitted(np.array(["a", "b"]), np.ones([2, 3]), np.ones(2), None, None)
+    saved.write(path, fitted, model)
+    good = path.read_bytes()
+
+    def case(chance):
+        path.write_bytes(mutation.damaged_bytes(chance, good))
+        saved.read(path, model)
+
+    assert fuzz(tmp_path, 1500, case) > 800
 
 
 # --- Raw data
@@ -325,7 +367,7 @@ def grow(chance: random.Random, place: pathlib.Path, depth: int = 0) -> None:
         if kind < 4 and depth < 4:
             grow(chance, path, depth + 1)
         elif kind == 8:
-            path.symlink_to(chance.choice((".", "..", "nowhere", place, "/dev")))
+            path.symlink_to(chance.choice((".", "..", "nowhere", place, "/dev/zero")))
         elif kind == 9:
             os.mkfifo(path)
         else:
@@ -353,4 +395,4 @@ def test_folder_trees(tmp_path):
         grow(chance, root)
         find(chance)
 
-    assert fuzz(tmp_path, 1500, case) > 500
+    assert fuzz(tmp_path, 800, case) > 250
