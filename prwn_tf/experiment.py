@@ -211,7 +211,8 @@ def resolved(config: TrainConfig) -> TrainConfig:
 def _compiler_error() -> str | None:
     """Why XLA cannot compile on this machine, if so: a GPU needs parts of CUDA."""
     try:
-        tf.function(lambda number: number + 1, jit_compile=True)(tf.constant(1.0))
+        tiny = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
+        tiny(tf.constant(1.0))
     except tf.errors.OpError as error:
         return error.message.splitlines()[0]
     return None

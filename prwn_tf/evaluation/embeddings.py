@@ -66,7 +66,9 @@ class Embedder:
 
     def __init__(self, model: FewShotModel):
         self._encode = tf.function(
-            lambda images: model(images, training=False), reduce_retracing=True
+            lambda images: model(images, training=False),
+            reduce_retracing=True,
+            autograph=False,  # it leaves temporary files when it is killed
         )
 
     def __call__(self, store: ClassStore) -> Embeddings:

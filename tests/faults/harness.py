@@ -70,7 +70,8 @@ class Sandbox:
         """Fails if a child still runs or a temporary file is left."""
         assert all(process.poll() is not None for process in self.processes)
         assert not list(self.alive())
-        assert not list(self.temporary.iterdir())
+        left = [path.name for path in self.temporary.iterdir()]
+        assert not left, left
 
     def close(self) -> None:
         """Ends what a failed test left running."""
