@@ -71,9 +71,7 @@ def test_row_37_without_a_compiler_the_run_goes_on_and_says_so(
 ):
     def broken(*unused, **named):
         def refuse(*arguments):
-            raise tf.errors.UnimplementedError(
-                None, None, "No PTX compilation provider"
-            )
+            raise tf.errors.UnimplementedError(None, None, "No PTX provider")
 
         return refuse if named.get("jit_compile") else unused[0]
 
