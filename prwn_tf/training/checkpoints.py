@@ -2,7 +2,6 @@
 
 import logging
 import pathlib
-import re
 import shutil
 
 import keras
@@ -10,6 +9,7 @@ import tensorflow as tf
 
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.training import weights
 
 KEPT = 3
 
@@ -46,7 +46,7 @@ class Checkpoints:
         record = self._directory / "best.json"
         if record.exists() and _accuracy(record) >= accuracy:
             return
-        self._save(self._directory / "best", 1, step)
+        self._save(weights.place(self._directory, "best"), 1, step)
         files.write_json(record, {"step": step, "accuracy": accuracy})
 
     def _save(self, directory: pathlib.Path, kept: int, step: int) -> None:
@@ -69,27 +69,11 @@ class Checkpoints:
 
     def restore(self, select: str = "last") -> int:
         """Restores the newest readable checkpoint, or the "best": its step."""
-        directory = self._directory / "best" if select == "best" else self._directory
-        steps = sorted(_steps(directory), reverse=True)
-        for step in steps:
-            if self._try_restore(directory / f"ckpt-{step}"):
-                return step
-        raise UserError(
-            f"none of the {len(steps)} checkpoints in {directory} can be read; start "
-            "over with python -m prwn_tf.train --restart"
+        return weights.first_readable(
+            weights.place(self._directory, select),
+            lambda path: self._state.restore(path).assert_consumed(),
+            "start over with python -m prwn_tf.train --restart",
         )
-
-    def _try_restore(self, path: pathlib.Path) -> bool:
-        try:
-            self._state.restore(str(path)).assert_consumed()
-        # TensorFlow answers damage by whatever error its place in the file leads to.
-        except Exception as error:
-            reason = str(error).splitlines()[0]
-            logging.warning(
-                "checkpoint %s is corrupt and passed over: %s", path, reason
-            )
-            return False
-        return True
 
 
 def _check_tracked(state: tf.train.Checkpoint, model: keras.Model) -> None:
@@ -120,7 +104,7 @@ def _list_anew(directory: pathlib.Path) -> None:
     An empty list would stop the manager, and it deletes the oldest that are listed,
     wherever they lie.
     """
-    names = [f"ckpt-{step}" for step in sorted(_steps(directory))]
+    names = [f"ckpt-{step}" for step in sorted(weights.steps(directory))]
     index = directory / "checkpoint"
     index.unlink(missing_ok=True)
     if names:
@@ -129,10 +113,3 @@ def _list_anew(directory: pathlib.Path) -> None:
         # Without times, the manager would keep all of them for ever.
         lines += ["all_model_checkpoint_timestamps: 1.0"] * len(names)
         files.write_text(index, "\n".join([*lines, ""]))
-
-
-def _steps(directory: pathlib.Path) -> list[int]:
-    names = (path.name for path in directory.glob("ckpt-*.index"))
-    return [
-        int(m.group(1)) for n in names if (m := re.fullmatch(r"ckpt-(\d+).index", n))
-    ]

@@ -5,6 +5,8 @@ So a run can be given away as its config, its result and one checkpoint.
 
 import logging
 import pathlib
+import re
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
@@ -15,32 +17,40 @@ from prwn_tf.errors import StorageError, UserError
 
 def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -> int:
     """Reads the newest readable checkpoint, or the "best", into a model: its step."""
-    directory = directory / "best" if select == "best" else directory
-    paths = sorted(
-        (path.with_suffix("") for path in directory.glob("ckpt-*.index")),
-        key=_step,
-        reverse=True,
-    )
     state = _parts(model)
-    for path in paths:
+
+    def read(path: str) -> None:
+        state.read(path).expect_partial().assert_existing_objects_matched()
+
+    help_text = "give the workdir of a finished run"
+    return first_readable(place(directory, select), read, help_text)
+
+
+def first_readable(
+    directory: pathlib.Path, read: Callable[[str], None], help_text: str
+) -> int:
+    """Gives checkpoints to `read`, the newest first, until one is whole: its step."""
+    found = sorted(steps(directory), reverse=True)
+    for step in found:
+        path = directory / f"ckpt-{step}"
         try:
-            status = state.read(str(path)).expect_partial()
-            status.assert_existing_objects_matched()
+            read(str(path))
         # TensorFlow answers damage by whatever error its place in the file leads to.
         except Exception as error:
             reason = str(error).splitlines()[0]
-            logging.warning("checkpoint %s is passed over: %s", path, reason)
+            logging.warning(
+                "checkpoint %s is corrupt and passed over: %s", path, reason
+            )
         else:
-            return _step(path)
+            return step
     raise UserError(
-        f"none of the {len(paths)} checkpoints in {directory} can be read; give the "
-        "workdir of a finished run"
+        f"none of the {len(found)} checkpoints in {directory} can be read; {help_text}"
     )
 
 
 def save(directory: pathlib.Path, model: keras.Model, select: str, step: int) -> None:
     """Writes a checkpoint that `restore` reads, where it looks for it."""
-    directory = directory / "best" if select == "best" else directory
+    directory = place(directory, select)
     with files.storage_errors(directory):
         directory.mkdir(parents=True, exist_ok=True)
     try:
@@ -55,6 +65,14 @@ def _parts(model: keras.Model) -> tf.train.Checkpoint:
     return tf.train.Checkpoint(model=parts)
 
 
-def _step(path: pathlib.Path) -> int:
-    _, _, step = path.name.partition("-")
-    return int(step) if step.isdecimal() else -1
+def place(directory: pathlib.Path, select: str) -> pathlib.Path:
+    """Where the "last" or the "best" checkpoint of a run lies."""
+    return directory / "best" if select == "best" else directory
+
+
+def steps(directory: pathlib.Path) -> list[int]:
+    """The steps that a folder has checkpoints of."""
+    names = (path.name for path in directory.glob("ckpt-*.index"))
+    return [
+        int(m.group(1)) for n in names if (m := re.fullmatch(r"ckpt-(\d+).index", n))
+    ]
