@@ -21,7 +21,7 @@ flags.DEFINE_integer("seed", 0, "Of the hands.", lower_bound=0)
 
 SIZE = 105  # as Omniglot's drawings
 QUERIES, UNLABELED, STRANGERS = 12, 8, 3  # of each thing; strangers among the queries
-PEN = (1.1, 1.8)  # radius
+PEN = (1.7, 2.6)  # radius; Omniglot's pen. Thinner lines fall apart at 28 pixels
 SHAKE = 0.035  # of a point, in units of the drawing
 STEPS = 90  # points that are inked along a line as long as the drawing
 
