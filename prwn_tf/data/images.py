@@ -40,7 +40,6 @@ class Decoder:
     ):
         self.size = size
         self._canvas = canvas or size
-        self._background = background
         self._graph = _graph(size, self._canvas, background)
 
     def __call__(
