@@ -137,7 +137,8 @@ def _analysis(found: Found, name: str, published: Sequence[Published], number) -
             ),
             MISSING,
         )
-        lines.append((each.label, each.number, ours, f"`{each.row}`"))
+        paper = "–" if each.number is None else each.number
+        lines.append((each.label, paper, ours, f"`{each.row}`"))
     return _table(("model", "paper", "ours", "run"), lines)
 
 

@@ -89,12 +89,13 @@ class Published(NamedTuple):
 
     label: str  # of the run in our figures
     row: str
-    number: float
+    number: float | None  # None: the paper has no such run
 
 
 # Accuracy (%) of 800-way episodes; probability that the walker is at a clean point.
 HIGHER_WAY = (
     Published("PN", "pn", 39.84),
+    Published("PN_20way", "pn_20way", None),
     Published("PN_all", "pn_all", 65.57),
     Published("PRWN", "prwn", 64.43),
 )
@@ -103,4 +104,10 @@ CLEAN = (
     Published("PN_all", "pn_all", 0.76),
     Published("PRWN", "prwn_distractors", 0.81),
 )
-LANDING = (("PN", "pn"), ("PN_all", "pn_all"), ("PN_VAT", "pn_vat"), ("PRWN", "prwn"))
+LANDING = (
+    ("PN", "pn"),
+    ("PN_20way", "pn_20way"),
+    ("PN_all", "pn_all"),
+    ("PN_VAT", "pn_vat"),
+    ("PRWN", "prwn"),
+)
