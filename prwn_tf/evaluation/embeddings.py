@@ -14,9 +14,9 @@ import tqdm
 
 from prwn_tf import files
 from prwn_tf.data.store import ClassStore
+from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.model import FewShotModel
 
-BATCH_PIXELS = 256 * 28 * 28  # small enough to stay in a CPU's cache
 IN_MEMORY = 2**27  # bytes; those of tiered-ImageNet's test split take ten times as much
 
 
@@ -74,7 +74,7 @@ class Embedder:
     def __call__(self, store: ClassStore) -> Embeddings:
         """Embeddings of all images of a split."""
         height, width, _ = store.image_shape
-        batch = max(1, BATCH_PIXELS // (height * width))
+        batch = images_at_once(height, width)
         progress = tqdm.tqdm(
             range(0, len(store), batch),
             desc="embedding",

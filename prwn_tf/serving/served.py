@@ -8,11 +8,11 @@ import numpy as np
 
 from prwn_tf import config as config_lib
 from prwn_tf.data import tree
+from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import UserError
 from prwn_tf.serving import manifest
 from prwn_tf.serving.preprocess import Preprocess
 
-BATCH_PIXELS = 256 * 28 * 28  # small enough to stay in a CPU's cache
 KERAS_FILES = (b"PK\x03\x04", b"\x89HDF")
 
 
@@ -48,7 +48,7 @@ class ServedModel:
     @property
     def batch(self) -> int:
         """Images that are best embedded at once."""
-        return max(1, BATCH_PIXELS // self.preprocess.size**2)
+        return images_at_once(self.preprocess.size, self.preprocess.size)
 
     def embed(self, pixels: np.ndarray) -> np.ndarray:
         """Bytes [B, height, width, 1, 3 or 4] -> embeddings [B, D]."""

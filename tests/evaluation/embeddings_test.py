@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf.encoders import batches
 from prwn_tf.evaluation import embeddings
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 
@@ -33,7 +34,7 @@ def test_put_in_parts(place):
 
 
 def test_embedder_embeds_every_image_in_its_place(place, make_store, monkeypatch):
-    monkeypatch.setattr(embeddings, "BATCH_PIXELS", 4 * 8 * 8)
+    monkeypatch.setattr(batches, "PIXELS", 4 * 8 * 8)
     store = make_store([3, 2, 4])["test"]
 
     def model(images, training):
