@@ -16,9 +16,21 @@ from omniglot import report, rows  # noqa: E402
 def output(tmp_path) -> pathlib.Path:
     """One row and one analysis with numbers that are easy to recognise."""
     output = tmp_path / "omniglot"
+    accuracies = {
+        ("none", 0): 0.9811,
+        ("refine", 0): 0.9922,
+        ("none", 5): 0.9733,
+        ("refine", 5): 0.9744,
+    }
     tests = [
-        {"adapt": adapt, "accuracy": accuracy, "interval": 0.0012, "episodes": 3000}
-        for adapt, accuracy in {"none": 0.9811, "refine": 0.9922}.items()
+        {
+            "adapt": adapt,
+            "distractors": distractors,
+            "accuracy": accuracy,
+            "interval": 0.0012,
+            "episodes": 3000,
+        }
+        for (adapt, distractors), accuracy in accuracies.items()
     ]
     result = {"step": 20_000, "seconds": 1234.6, "seed": 0, "test": tests}
     (output / "prwn").mkdir(parents=True)
@@ -39,6 +51,10 @@ def test_page(output):
     assert f"| PRWN | {plain} | {link} | none |" in text
     inferred = "99.23 ± 0.08 | 99.22 ± 0.12 | -0.01"
     assert f"| PRWN + semi-supervised inference | {inferred} | {link} | refine" in text
+    crowded = "| – | 97.33 ± 0.12 |  |"
+    assert f"| PRWN, trained without them {crowded} {link} | none |" in text
+    assert "| PRWN | 97.76 ± 0.11 | not run |" in text
+    assert "results/omniglot/prwn --adapt=none,refine --distractors=0,5`" in text
     assert "| PN | 94.62 ± 0.09 | not run |" in text
     assert "| `prwn` | 20000 | 1235 | 0 | 3000 |" in text
     assert "| PRWN | 64.43 | 61.00 ± 1.00 | `prwn` |" in text

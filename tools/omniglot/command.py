@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     missing = [name for name in wanted if not (output / name / "result.json").exists()]
     for name in missing:
         train(name, runs / name, data_dir, arguments.episodes)
-        _release(runs / name, output / name)
+        _release(runs / name, output / name, data_dir)
         report.write(output)
         print(f"released {output / name}", flush=True)
     if missing or arguments.analyses:
@@ -93,11 +93,22 @@ def train(
     program("train", *arguments, f"--workdir={workdir}", data_dir=data_dir)
 
 
-def _release(run: pathlib.Path, output: pathlib.Path) -> None:
+def _release(run: pathlib.Path, output: pathlib.Path, data_dir: pathlib.Path) -> None:
+    evaluation = None
+    if output.name in rows.TRANSFERRED:
+        evaluation = run.with_name(f"{run.name}_transferred")
+        program(
+            "evaluate",
+            f"--workdir={run}",
+            f"--distractors={rows.DISTRACTORS}",
+            "--adapt=none,refine,filter",
+            f"--output={evaluation}",
+            data_dir=data_dir,
+        )
     cli.load_tensorflow()
     from omniglot import release
 
-    release.release(run, output)
+    release.release(run, output, evaluation)
 
 
 def analyze(output: pathlib.Path, data_dir: pathlib.Path) -> None:

@@ -18,8 +18,14 @@ from prwn_tf.training.workdir import Workdir
 SHARES = (0, 5, 25, 50, 75, 95, 100)  # percentiles
 
 
-def release(run: pathlib.Path, output: pathlib.Path) -> None:
-    """Writes the run in one folder to another; whole or not at all."""
+def release(
+    run: pathlib.Path, output: pathlib.Path, evaluation: pathlib.Path | None = None
+) -> None:
+    """Writes the run in one folder to another; whole or not at all.
+
+    Args:
+        evaluation: folder of what `evaluate` found besides the run's own tests.
+    """
     workdir = Workdir(run)
     config = workdir.load_config()
     model = methods.build_model(config)
@@ -27,8 +33,12 @@ def release(run: pathlib.Path, output: pathlib.Path) -> None:
     beside = output.with_name(f".{output.name}.tmp")
     shutil.rmtree(beside, ignore_errors=True)
     weights.save(Workdir(beside).checkpoints, model, config.select, step)
-    for name in ("config.json", "versions.json", "result.json"):
+    for name in ("config.json", "versions.json"):
         shutil.copyfile(run / name, beside / name)
+    result = files.read_json(run / "result.json")
+    if evaluation:
+        result["test"] += files.read_json(evaluation / "evaluation.json")
+    files.write_json(beside / "result.json", result)
     summary = summarize(run / "episodes.csv")
     files.write_json(beside / "episodes_summary.json", summary)
     shutil.rmtree(output, ignore_errors=True)

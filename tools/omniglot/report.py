@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from omniglot import rows
-from omniglot.rows import Cell, Published
+from omniglot.rows import Published, Table
 
 from prwn_tf import files
 
@@ -26,8 +26,8 @@ def page(output: pathlib.Path) -> str:
     """The page in Markdown."""
     found = Found(output)
     parts = [NOTES.read_text(encoding="utf-8").strip()]
-    for title, cells in rows.TABLES.items():
-        parts += [f"## {title}", _cells(found, cells)]
+    for table in rows.TABLES:
+        parts += [f"## {table.title}", _cells(found, table)]
     parts += ["## The runs", _runs(found)]
     parts += ["## Other label splits", _spread(found)]
     parts += ["## 800 ways, 1 shot", _analysis(found, "ways", rows.HIGHER_WAY, _at_800)]
@@ -53,11 +53,13 @@ class Found:
         path = self.output / row / "result.json"
         return files.read_json(path) if path.exists() else None
 
-    def test(self, row: str, adapt: str) -> dict[str, Any] | None:
-        """One entry of a row's test."""
+    def test(self, row: str, adapt: str, distractors: int) -> dict[str, Any] | None:
+        """One entry of a row's tests."""
         result = self.result(row)
-        entries = result["test"] if result else []
-        return next((each for each in entries if each["adapt"] == adapt), None)
+        for entry in result["test"] if result else []:
+            if (entry["adapt"], entry["distractors"]) == (adapt, distractors):
+                return entry
+        return None
 
     def analysis(self, name: str) -> list[dict[str, Any]]:
         """The rows of an analysis, none if it was not made."""
@@ -65,11 +67,11 @@ class Found:
         return files.read_json(path)["rows"] if path.exists() else []
 
 
-def _cells(found: Found, cells: Sequence[Cell]) -> str:
+def _cells(found: Found, table: Table) -> str:
     lines = []
-    for cell in cells:
+    for cell in table.cells:
         paper = _percent(cell.accuracy, cell.interval)
-        entry = found.test(cell.row, cell.adapt)
+        entry = found.test(cell.row, cell.adapt, table.distractors)
         if entry is None:
             lines.append((cell.title, paper, MISSING, "", f"`{cell.row}`", cell.adapt))
             continue
@@ -102,12 +104,21 @@ def _runs(found: Found) -> str:
                     result["seed"],
                     result["test"][0]["episodes"],
                     f"`python tools/reproduce.py omniglot --rows={row}`",
-                    f"`python -m prwn_tf.evaluate --workdir=results/omniglot/{row} "
-                    "--adapt=none,refine,filter`",
+                    f"`{_evaluation(row, result['test'])}`",
                 )
             )
     header = ("run", "episodes", "seconds", "seed", "test episodes", "train", "test")
     return _table(header, lines)
+
+
+def _evaluation(row: str, tests: list[dict[str, Any]]) -> str:
+    """The command that gives the digits of a row's tests again."""
+    adaptations = ",".join(dict.fromkeys(test["adapt"] for test in tests))
+    distractors = {test["distractors"]: None for test in tests}
+    flags = [f"--workdir=results/omniglot/{row}", f"--adapt={adaptations}"]
+    if len(distractors) > 1:
+        flags += [f"--distractors={','.join(map(str, distractors))}"]
+    return " ".join(["python -m prwn_tf.evaluate", *flags])
 
 
 def _spread(found: Found) -> str:
@@ -115,7 +126,7 @@ def _spread(found: Found) -> str:
     for row in rows.SPREAD:
         for adapt in ("none", "refine"):
             names = (row, *(f"{row}_seed{seed}" for seed in rows.SEEDS))
-            entries = [found.test(name, adapt) for name in names]
+            entries = [found.test(name, adapt, distractors=0) for name in names]
             shown = [
                 _percent(100 * e["accuracy"], 100 * e["interval"]) if e else MISSING
                 for e in entries

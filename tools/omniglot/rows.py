@@ -13,52 +13,66 @@ class Cell(NamedTuple):
     interval: float | None = None
 
 
-TABLES = {
-    "Without distractors": (
-        Cell("PN_all", "pn_all", "none", 98.8),
-        Cell("PN", "pn", "none", 94.62, 0.09),
-        Cell("PN, trained 20-way as PRWN is", "pn_20way", "none", None),
-        Cell("PN_VAT", "pn_vat", "none", 97.14, 0.16),
-        Cell("PRWN", "prwn", "none", 98.28, 0.15),
-        Cell("PRWN, schedule of the text", "prwn_text_schedule", "none", None),
-        Cell("PN + semi-supervised inference", "pn", "refine", 97.45, 0.05),
-        Cell("PN, 20-way, + semi-supervised inference", "pn_20way", "refine", None),
-        Cell("PN + soft k-means", "soft_kmeans", "none", 97.25, 0.10),
-        Cell("PN + soft k-means + cluster", "cluster_kmeans", "none", 97.68, 0.07),
-        Cell("PN + masked soft k-means", "masked_kmeans", "none", 97.52, 0.07),
-        Cell("PRWN + semi-supervised inference", "prwn", "refine", 99.23, 0.08),
+class Table(NamedTuple):
+    """The cells of one kind of test episodes."""
+
+    title: str
+    distractors: int  # classes of an episode
+    cells: tuple[Cell, ...]
+
+
+_WITHOUT = (
+    Cell("PN_all", "pn_all", "none", 98.8),
+    Cell("PN", "pn", "none", 94.62, 0.09),
+    Cell("PN, trained 20-way as PRWN is", "pn_20way", "none", None),
+    Cell("PN_VAT", "pn_vat", "none", 97.14, 0.16),
+    Cell("PRWN", "prwn", "none", 98.28, 0.15),
+    Cell("PRWN, schedule of the text", "prwn_text_schedule", "none", None),
+    Cell("PN + semi-supervised inference", "pn", "refine", 97.45, 0.05),
+    Cell("PN, 20-way, + semi-supervised inference", "pn_20way", "refine", None),
+    Cell("PN + soft k-means", "soft_kmeans", "none", 97.25, 0.10),
+    Cell("PN + soft k-means + cluster", "cluster_kmeans", "none", 97.68, 0.07),
+    Cell("PN + masked soft k-means", "masked_kmeans", "none", 97.52, 0.07),
+    Cell("PRWN + semi-supervised inference", "prwn", "refine", 99.23, 0.08),
+)
+_WITH = (
+    Cell("PRWN", "prwn_distractors", "none", 97.76, 0.11),
+    Cell("PRWN, trained without them", "prwn", "none", None),
+    Cell("PN + semi-supervised inference", "pn_distractors", "refine", 95.08, 0.09),
+    Cell("PN + soft k-means", "soft_kmeans_distractors", "none", 95.01, 0.09),
+    Cell(
+        "PN + soft k-means + cluster", "cluster_kmeans_distractors", "none", 97.17, 0.04
     ),
-    "With distractors": (
-        Cell("PRWN", "prwn_distractors", "none", 97.76, 0.11),
-        Cell("PN + semi-supervised inference", "pn_distractors", "refine", 95.08, 0.09),
-        Cell("PN + soft k-means", "soft_kmeans_distractors", "none", 95.01, 0.09),
-        Cell(
-            "PN + soft k-means + cluster",
-            "cluster_kmeans_distractors",
-            "none",
-            97.17,
-            0.04,
-        ),
-        Cell(
-            "PN + masked soft k-means", "masked_kmeans_distractors", "none", 97.30, 0.30
-        ),
-        Cell(
-            "PRWN + semi-supervised inference",
-            "prwn_distractors",
-            "refine",
-            97.86,
-            0.22,
-        ),
-        Cell(
-            "PRWN + semi-supervised inference + filter",
-            "prwn_distractors",
-            "filter",
-            99.04,
-            0.18,
-        ),
+    Cell("PN + masked soft k-means", "masked_kmeans_distractors", "none", 97.30, 0.30),
+    Cell("PRWN + semi-supervised inference", "prwn_distractors", "refine", 97.86, 0.22),
+    Cell(
+        "PRWN, trained without them, + semi-supervised inference",
+        "prwn",
+        "refine",
+        None,
     ),
-}
-CELLS = tuple(cell for cells in TABLES.values() for cell in cells)
+    Cell(
+        "PRWN + semi-supervised inference + filter",
+        "prwn_distractors",
+        "filter",
+        99.04,
+        0.18,
+    ),
+    Cell(
+        "PRWN, trained without them, + semi-supervised inference + filter",
+        "prwn",
+        "filter",
+        None,
+    ),
+)
+DISTRACTORS = 5
+TABLES = (
+    Table("Without distractors", 0, _WITHOUT),
+    Table("With distractors", DISTRACTORS, _WITH),
+)
+CELLS = tuple(cell for table in TABLES for cell in table.cells)
+# Rows that are tested among distractors without having been trained for them.
+TRANSFERRED = ("prwn",)
 # The flagfiles of the rows, the most telling and the quickest first.
 ROWS = (
     "prwn",
