@@ -82,7 +82,7 @@ def _omniglot(task: Task) -> TrainConfig:
         image_shape=(28, 28, 1),
         label_ratio=0.1,
         **_terms(task, walk),
-        optimizer=_REN_OMNIGLOT if task.refines else paper,
+        optimizer=paper if task.as_paper else _REN_OMNIGLOT,
         episodes=20_000,
         validate_every=1_000,
         checkpoint_every=1_000,

@@ -67,6 +67,12 @@ def test_pn_trains_as_it_is_tested_and_without_unlabelled_images(shot):
     assert config.optimizer.learning_rate == 1e-3
 
 
+def test_omniglot_pn_is_trained_as_the_kmeans_heads_are():
+    config = protocol(Task("omniglot", "pn"))
+    assert config.train == EpisodeSpec(way=5, shot=1, query=1)
+    assert config.optimizer == protocol(Task("omniglot", "soft_kmeans")).optimizer
+
+
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_asked_is_what_is_tested(dataset, method):

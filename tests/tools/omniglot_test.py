@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -9,7 +10,11 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from omniglot import report, rows  # noqa: E402
+from omniglot import command, report, rows  # noqa: E402
+
+RELEASED = sorted(
+    path.parent.name for path in ROOT.glob("results/omniglot/*/result.json")
+)
 
 
 @pytest.fixture
@@ -64,6 +69,30 @@ def test_every_row_has_its_flagfile():
     for row in rows.ROWS:
         assert (ROOT / "flags" / "omniglot" / f"{row}.flags").exists()
     assert {cell.row for cell in rows.CELLS} == set(rows.ROWS)
+
+
+SAME_CONFIG = """
+import pathlib, sys
+from absl import flags
+from prwn_tf import cli, config, train
+from prwn_tf.training.workdir import Workdir
+row, *arguments = sys.argv[1:]
+flags.FLAGS(["train", *arguments])
+asked, stored = cli.train_config(), Workdir(pathlib.Path(row)).load_config()
+found = config.differences(asked, stored, may_change=True)
+assert not found.keys() - {"conv_block", "xla"}, found
+"""
+
+
+@pytest.mark.parametrize("row", RELEASED)
+def test_released_rows_were_trained_as_their_flagfiles_say(row):
+    path = ROOT / "results" / "omniglot" / row
+    found = subprocess.run(
+        [sys.executable, "-c", SAME_CONFIG, str(path), *command.settings(row)],
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stderr
 
 
 def test_published_numbers_are_those_of_the_flagfiles():

@@ -84,13 +84,19 @@ def train(
     name: str, workdir: pathlib.Path, data_dir: pathlib.Path, episodes: int | None
 ) -> None:
     """Runs the row's own command, which continues what is half done."""
+    shorter = [f"--episodes={episodes}"] if episodes else []
+    program(
+        "train", *settings(name), *shorter, f"--workdir={workdir}", data_dir=data_dir
+    )
+
+
+def settings(name: str) -> list[str]:
+    """The flags that make a row what it is."""
     flagfile, seed = rows.REPEATS.get(name, (name, 0))
     arguments = [f"--flagfile={ROOT / 'flags/omniglot' / flagfile}.flags"]
     if seed:
         arguments += [f"--seed={seed}", f"--label_seed={seed}"]
-    if episodes:
-        arguments += [f"--episodes={episodes}"]
-    program("train", *arguments, f"--workdir={workdir}", data_dir=data_dir)
+    return arguments
 
 
 def _release(run: pathlib.Path, output: pathlib.Path, data_dir: pathlib.Path) -> None:

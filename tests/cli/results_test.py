@@ -1,0 +1,52 @@
+"""The commands of results/README.md give the digits of the released rows again."""
+
+import json
+import pathlib
+import re
+
+import pytest
+
+from prwn_tf.data import omniglot
+from tests.cli import program
+
+RESULTS = pathlib.Path(__file__).parents[2] / "results"
+COMMANDS = re.findall(
+    r"`python -m prwn_tf\.evaluate --workdir=results/omniglot/(\w+) (.*?)`",
+    (RESULTS / "README.md").read_text(encoding="utf-8"),
+)
+ROUNDING = 1e-4  # another CPU may decide a few of the 210,000 queries differently
+
+
+@pytest.fixture(scope="module")
+def real(omniglot_archive, tmp_path_factory) -> pathlib.Path:
+    """A data folder with the real Omniglot."""
+    directory = tmp_path_factory.mktemp("real")
+    omniglot.build(directory / "omniglot", source=omniglot_archive)
+    return directory
+
+
+def test_every_row_has_its_command():
+    released = {path.parent.name for path in RESULTS.glob("omniglot/*/result.json")}
+    assert {row for row, _ in COMMANDS} == released
+
+
+@pytest.mark.parametrize(("row", "flags"), COMMANDS, ids=[row for row, _ in COMMANDS])
+def test_the_command_gives_the_digits_again(row, flags, real, tmp_path):
+    workdir = RESULTS / "omniglot" / row
+    result = program.run(
+        "evaluate",
+        f"--workdir={workdir}",
+        *flags.split(),
+        f"--data_dir={real}",
+        f"--output={tmp_path}",
+    )
+    assert result.returncode == 0, result.stderr
+    found = json.loads((tmp_path / "evaluation.json").read_text())
+    expected = json.loads((workdir / "result.json").read_text())["test"]
+    assert _accuracies(found) == pytest.approx(_accuracies(expected), abs=ROUNDING)
+
+
+def _accuracies(entries: list[dict]) -> dict[tuple, float]:
+    return {
+        (entry["adapt"], entry["distractors"]): entry["accuracy"] for entry in entries
+    }
