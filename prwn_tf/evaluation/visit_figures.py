@@ -52,7 +52,7 @@ def histogram(found: Sequence[Visits]) -> "Figure":
     """Where clean points and distractors stand by score, one panel for each run.
 
     Ranks within the episode: the filter decides by them, and the scores themselves
-    run over many decades with most distractors on the floor that smoothing gives.
+    run over many decades.
     """
     figure = figures.new(figures.COLUMN, 0.7 + 1.3 * len(found))
     panels = figure.subplots(len(found), 1, sharex=True, sharey=True, squeeze=False)

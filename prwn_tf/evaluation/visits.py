@@ -35,7 +35,7 @@ class Visits:
     clean: int  # the first `clean` points of an episode are clean
     raw: np.ndarray  # [E] chance that the first point is clean
     smoothed: np.ndarray  # [E] the same on the smoothed graph, as published
-    scores: np.ndarray  # [E, U] success score of each point
+    scores: np.ndarray  # [E, U] log of the success score of each point
     kept: np.ndarray  # [E, U] whether the filter keeps it
 
     @property
@@ -102,7 +102,7 @@ def _batch(
     prototypes = mean_prototypes(support)
     exact = graph.transitions(prototypes, unlabeled, smoothing=0)
     mixed = graph.transitions(prototypes, unlabeled, smoothing=smoothing)
-    scores = statistics.success_score(mixed)
+    scores = statistics.log_success(prototypes, unlabeled, smoothing)
     tensors = (
         tf.reduce_sum(statistics.visit_probability(exact)[:, :clean], axis=1),
         tf.reduce_sum(statistics.visit_probability(mixed)[:, :clean], axis=1),

@@ -66,10 +66,9 @@ class PrototypeHead(Head):
     "filter" over the half that the walk most likely returns through.
     """
 
-    def __init__(self, adapt: str = "none", smoothing: float = 0.1, **options):
+    def __init__(self, adapt: str = "none", **options):
         super().__init__(**options)
         self.adapt = adapt
-        self.smoothing = smoothing
 
     @property
     def semi_supervised(self) -> bool:
@@ -81,8 +80,8 @@ class PrototypeHead(Head):
             return means
         weights = None
         if self.adapt == "filter":
-            steps = graph.transitions(means, unlabeled, self.smoothing)
-            weights = statistics.keep_above_median(statistics.success_score(steps))
+            score = statistics.log_success(means, unlabeled)
+            weights = statistics.keep_above_median(score)
         return refine(support, unlabeled, weights)
 
     def scores(

@@ -10,8 +10,6 @@ import tensorflow as tf
 from prwn_tf.heads import prototypes as heads
 from prwn_tf.walk import graph, statistics
 
-SMOOTHING = 0.1
-
 
 class Prototypes(NamedTuple):
     """A point for each class, and how many images it is the mean of."""
@@ -24,7 +22,7 @@ class Crowd(NamedTuple):
     """What has to be kept of the unlabelled images to tell who is unlike them."""
 
     log_totals: tf.Tensor  # [N] log of the sum over the crowd of exp(−d²)
-    scores: tf.Tensor  # [U] how likely the walk returns through each
+    scores: tf.Tensor  # [U] log of how likely the walk returns through each
 
 
 def class_means(embeddings: tf.Tensor, labels: tf.Tensor) -> Prototypes:
@@ -47,8 +45,8 @@ def refined(
 
 
 def trust(means: tf.Tensor, unlabeled: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The walk's filter: how likely it returns through each point, and 1 or 0: [U]."""
-    scores = statistics.success_score(graph.transitions(means, unlabeled, SMOOTHING))
+    """The walk's filter: log of how likely it returns through each, and 1 or 0: [U]."""
+    scores = statistics.log_success(means, unlabeled)
     return scores, statistics.keep_above_median(scores)
 
 
@@ -71,12 +69,11 @@ def out_of_class(means: tf.Tensor, kept: Crowd, embeddings: tf.Tensor) -> tf.Ten
     one half, the filter would set it aside.
     """
     nearness = graph.nearness(embeddings, means)  # [B, N]
-    points = tf.size(kept.scores)
-    uniform = SMOOTHING / tf.cast(points, tf.float32)
-    ways = tf.cast(tf.shape(means)[0], tf.float32)
-    leave = (1 - SMOOTHING) * tf.exp(nearness - kept.log_totals) + uniform  # [B, N]
-    arrive = (1 - SMOOTHING) * tf.nn.softmax(nearness) + SMOOTHING / ways  # [B, N]
-    found = tf.reduce_sum(leave * arrive, axis=-1)  # [B]
+    leave = nearness - kept.log_totals  # [B, N]
+    arrive = tf.nn.log_softmax(nearness)  # [B, N]
+    found = statistics.log_success_of(leave, arrive)  # [B]
     # Rounding must not rank an image of the crowd behind itself.
-    behind = tf.searchsorted(tf.sort(kept.scores), found * (1 + 1e-5), side="right")
+    found += 1e-5 * (1 + tf.abs(found))
+    behind = tf.searchsorted(tf.sort(kept.scores), found, side="right")
+    points = tf.size(kept.scores)
     return tf.cast(points - behind, tf.float32) / tf.cast(points, tf.float32)

@@ -187,11 +187,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         return classifier
 
     def _answered(self, images: Any) -> Iterator[Answers]:
-        model = self._opened()
-        size = model.batch
-        for start in range(0, inputs.count(images), size):
-            some = images[start : start + size]
-            yield self.answer(inputs.embeddings(some, model))
+        yield from map(self.answer, inputs.embedded(images, self._opened()))
 
     def _adaptation(self, adapt: str | None, unlabeled: Any) -> str:
         adapt = adapt or self.adapt or ("none" if unlabeled is None else "filter")

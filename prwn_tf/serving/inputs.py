@@ -41,7 +41,7 @@ def count(images: Any) -> int:
 
 def batches(images: Any, model: ServedModel) -> Iterator[Loaded]:
     """Images in any form, a batch of a model at a time."""
-    total = count(images)
+    total, images = count(images), _as_array(images)
     as_array = isinstance(images, np.ndarray) and images.dtype.kind not in "OSU"
     decoder = None if as_array else model.preprocess.decoder()
     for start in range(0, total, model.batch):
@@ -55,14 +55,19 @@ def batches(images: Any, model: ServedModel) -> Iterator[Loaded]:
 
 def embeddings(images: Any, model: ServedModel) -> np.ndarray:
     """All images embedded: [images, D]; one that cannot be used is an error."""
-    found = [np.empty((0, model.size), np.float32)]
+    none = np.empty((0, model.size), np.float32)
+    return np.concatenate([none, *embedded(images, model)])
+
+
+def embedded(images: Any, model: ServedModel) -> Iterator[np.ndarray]:
+    """The same a batch at a time: [B, D]."""
+    images = _as_array(images)
     for loaded in batches(images, model):
         for place, reason in loaded.problems.items():
             name = images[place]
             shown = f" ({name})" if isinstance(name, str | os.PathLike) else ""
             raise InputError(f"image {place}{shown} {reason}")
-        found.append(model.embed(loaded.pixels))
-    return np.concatenate(found)
+        yield model.embed(loaded.pixels)
 
 
 def as_bytes(pixels: np.ndarray) -> np.ndarray:
@@ -81,6 +86,12 @@ def as_bytes(pixels: np.ndarray) -> np.ndarray:
     if most == 1:
         return np.rint(pixels * np.float32(255)).astype(np.uint8)
     return pixels.astype(np.uint8)
+
+
+def _as_array(value: Any) -> Any:
+    """What calls itself an array becomes NumPy's: tensors, series, Pillow's images."""
+    known = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    return np.asarray(value) if known else value
 
 
 def _with_channels(pixels: np.ndarray) -> np.ndarray:
@@ -117,6 +128,7 @@ def _content(image: Any, background: int | None) -> bytes | np.ndarray:
         return ImageFiles([os.fspath(image)]).load(0)
     if isinstance(image, bytes):
         return image
+    image = _as_array(image)
     if not isinstance(image, np.ndarray):
         raise InputError(f"is a {type(image).__name__}; give {FORMS}")
     if image.ndim == 2:

@@ -1,6 +1,7 @@
 """Folders of images -> what the model makes of each, in memory that stays the same.
 
-Only embeddings of the examples and of a bounded crowd are held; queries pass through.
+Only embeddings of the examples and of the unlabelled images are held, or without these
+of a bounded crowd of queries; all others pass through.
 """
 
 import dataclasses
@@ -69,12 +70,14 @@ class Found:
     adapt: str
 
     def write(self, folder: pathlib.Path) -> None:
-        """Writes the tables."""
+        """Writes the tables; none of an earlier call stays beside them."""
         rows = (prediction.row() for prediction in self.queries)
         files.write_csv(folder / "predictions.csv", HEADER, rows)
+        crowd = folder / "unlabeled.csv"
+        crowd.unlink(missing_ok=True)
         if self.unlabeled:
             files.write_csv(
-                folder / "unlabeled.csv",
+                crowd,
                 ("trusted", *HEADER),
                 (
                     ["yes" if each.file in self.trusted else "no", *each.row()]

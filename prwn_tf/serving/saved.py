@@ -10,7 +10,7 @@ from prwn_tf import files
 from prwn_tf.errors import UserError
 from prwn_tf.serving.served import ServedModel
 
-FORMAT = "prwn_tf prototypes 1"
+FORMAT = "prwn_tf prototypes 2"
 
 
 class Fitted(NamedTuple):
@@ -42,14 +42,24 @@ def read(path: pathlib.Path, model: ServedModel) -> Fitted:
             "model, or fit again"
         )
     fitted = Fitted(*(arrays.get(name) for name in Fitted._fields))
-    ways = len(fitted.classes) if np.ndim(fitted.classes) == 1 else 0
-    expected = ((ways,), (ways, model.size), (ways,))
-    if ways < 2 or any(
-        np.shape(array) != shape
-        for array, shape in zip(fitted[:3], expected, strict=True)
-    ):
+    if not _whole(fitted, model.size):
         raise UserError(f"{path} is damaged: its arrays do not fit each other")
     return fitted
+
+
+def _whole(fitted: Fitted, size: int) -> bool:
+    """Whether the arrays are those of one classifier, with or without a crowd."""
+    ways = np.size(fitted.classes)
+    shapes = {"classes": (ways,), "prototypes": (ways, size), "counts": (ways,)}
+    if fitted.scores is not None or fitted.log_totals is not None:
+        shapes |= {"log_totals": (ways,), "scores": (np.size(fitted.scores),)}
+    arrays = fitted._asdict()
+    numbers = [arrays[name] for name in shapes if name != "classes"]
+    return (
+        ways >= 2
+        and all(np.shape(arrays[name]) == shape for name, shape in shapes.items())
+        and all(np.asarray(array).dtype.kind == "f" for array in numbers)
+    )
 
 
 def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:

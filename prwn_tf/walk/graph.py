@@ -66,11 +66,11 @@ def log_transitions(
     to_point = similarity(unlabeled, unlabeled)  # [U, U]
     to_itself = tf.zeros_like(unlabeled[..., 0]) - self_loop_penalty  # [U]
     return LogTransitions(
-        leave=_smooth(
+        leave=smooth(
             tf.nn.log_softmax(tf.linalg.matrix_transpose(to_prototype)), smoothing
         ),
         wander=tf.nn.log_softmax(tf.linalg.set_diag(to_point, to_itself)),
-        arrive=_smooth(tf.nn.log_softmax(to_prototype), smoothing),
+        arrive=smooth(tf.nn.log_softmax(to_prototype), smoothing),
     )
 
 
@@ -91,7 +91,7 @@ def transitions(
     return Transitions(*(tf.exp(step) for step in logs))
 
 
-def _smooth(log_rows: tf.Tensor, smoothing: float) -> tf.Tensor:
+def smooth(log_rows: tf.Tensor, smoothing: float) -> tf.Tensor:
     """Mixes each row with the uniform distribution: (1 - c) row + c / length."""
     if smoothing == 0:
         return log_rows

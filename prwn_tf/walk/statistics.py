@@ -1,8 +1,13 @@
 """What the walk says about single unlabelled points."""
 
+import math
+
 import tensorflow as tf
 
+from prwn_tf.walk import graph as graph_lib
 from prwn_tf.walk.graph import Transitions
+
+SMOOTHING = 0.1  # of the filter, whatever graph a model was trained on
 
 
 def visit_probability(graph: Transitions) -> tf.Tensor:
@@ -10,15 +15,29 @@ def visit_probability(graph: Transitions) -> tf.Tensor:
     return tf.reduce_mean(graph.leave, axis=-2)
 
 
-def success_score(graph: Transitions) -> tf.Tensor:
-    """Chance to leave a prototype for a point and return at once: graph -> [U].
+def log_success(
+    prototypes: tf.Tensor, unlabeled: tf.Tensor, smoothing: float = SMOOTHING
+) -> tf.Tensor:
+    """How likely the walker returns through each point at once: [N, D], [U, D] -> [U].
 
-    Summed over prototypes; high for points of the episode's classes, low for
-    distractors.
+    The logarithm of the chance to leave a prototype for the point and to come back in
+    the next step, summed over prototypes: high for points of the episode's classes,
+    low for distractors. The smoothing / U that every point gets alike is left out. It
+    changes no order, but with squared distances in the hundreds it is all that would
+    be left of the sum.
     """
-    return tf.reduce_sum(
-        graph.leave * tf.linalg.matrix_transpose(graph.arrive), axis=-2
+    nearness = graph_lib.nearness(unlabeled, prototypes)  # [U, N]
+    return log_success_of(
+        tf.nn.log_softmax(nearness, axis=-2), tf.nn.log_softmax(nearness), smoothing
     )
+
+
+def log_success_of(
+    leave: tf.Tensor, arrive: tf.Tensor, smoothing: float = SMOOTHING
+) -> tf.Tensor:
+    """`log_success` from the logarithms of unsmoothed steps, both [U, N]: -> [U]."""
+    through = leave + graph_lib.smooth(arrive, smoothing)
+    return tf.reduce_logsumexp(through, axis=-1) + math.log1p(-smoothing)
 
 
 def keep_above_median(scores: tf.Tensor) -> tf.Tensor:

@@ -115,6 +115,7 @@ def test_says_which_unlabelled_images_it_trusts(predicted):
 
 
 def test_without_unlabelled_images(model, folders, tmp_path):
+    (tmp_path / "unlabeled.csv").write_text("of an earlier call")
     result = program.run(
         "predict", *flags(model, folders, tmp_path, {"unlabeled": None})
     )

@@ -11,6 +11,7 @@ import sklearn.base
 import sklearn.linear_model
 import sklearn.model_selection
 import sklearn.pipeline
+import tensorflow as tf
 
 from prwn_tf.errors import UserError
 from prwn_tf.serving.classifier import FewShotClassifier
@@ -83,7 +84,7 @@ def test_adaptations_match_the_oracle(model, support, unlabeled, adapt):
 
     expected = oracle.refine(embedded, points, weights)
     np.testing.assert_allclose(found.prototypes_, expected, atol=1e-4)
-    np.testing.assert_allclose(found.trust_, trust, rtol=1e-3)
+    np.testing.assert_allclose(np.exp(found.trust_) + 0.1 / len(points), trust, 1e-3)
     assert found.trusted_.tolist() == (kept > 0).tolist()
 
 
@@ -123,6 +124,8 @@ def test_arrays_files_and_bytes_are_the_same(model, fitted, queries, tmp_path):
         queries.astype(np.int64),
         queries / 255,
         list(queries),
+        tf.constant(queries),
+        [tf.constant(image) for image in queries],
         [image / np.float32(255) for image in queries],
         np.repeat(queries, 3, axis=-1),
         contents,
@@ -185,6 +188,14 @@ def test_images_that_cannot_be_used(fitted, given, text):
         fitted.predict(given)
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, UserError)
+
+
+def test_an_image_is_named_by_its_place_among_all(fitted, model, queries):
+    place = model.batch + 3
+    given = [queries[0]] * place + [b"<html>"]
+    for ask in (fitted.predict, fitted.transform):
+        with pytest.raises(InputError, match=f"image {place} is a web page"):
+            ask(given)
 
 
 @pytest.mark.parametrize(
@@ -311,10 +322,42 @@ def test_a_file_that_is_no_classifier(model, fitted, tmp_path):
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match="not a saved classifier"):
         FewShotClassifier.load(path, model)
-    fitted.prototypes_ = fitted.prototypes_[:2]
-    fitted.save(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prototypes": np.zeros((2, 64), np.float32)},
+        {"prototypes": np.full((3, 64), "a")},
+        {"counts": np.zeros(4, np.float32)},
+        {"log_totals": np.zeros(2, np.float32)},
+        {"log_totals": None},
+        {"scores": None},
+        {"scores": np.array(["a", "b"])},
+    ],
+    ids=str,
+)
+def test_a_file_whose_arrays_do_not_fit(model, support, unlabeled, changes, tmp_path):
+    path = tmp_path / "mine.npz"
+    FewShotClassifier(model).fit(*support, unlabeled).save(path)
+    arrays = dict(np.load(path)) | changes
+    np.savez(path, **{k: v for k, v in arrays.items() if v is not None})
     with pytest.raises(UserError, match="damaged"):
         FewShotClassifier.load(path, model)
+
+
+def test_far_images_are_out_of_class(model):
+    # Distances of photographs, whose chances are below the smallest float32.
+    generator = np.random.default_rng(0)
+    means = 20 * generator.normal(size=(5, model.size)).astype(np.float32)
+    near = np.repeat(means, 12, axis=0) + generator.normal(size=(60, model.size))
+    far = 20 * generator.normal(size=(40, model.size))
+    crowd = np.concatenate([near, far]).astype(np.float32)
+    fitted = FewShotClassifier(model).fit_embeddings(means, list("abcde"), crowd)
+    found = fitted.answer(crowd).out_of_class
+    assert sum(fitted.trusted_) == 50
+    assert fitted.trusted_[:60].sum() == 50
+    assert found[:60].max() < 0.6 <= found[60:].min()
 
 
 # --- Many at once

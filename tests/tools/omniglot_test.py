@@ -65,6 +65,17 @@ def test_page(output):
     assert "| PRWN | 64.43 | 61.00 ± 1.00 | `prwn` |" in text
 
 
+def test_short_trainings_are_not_released_among_the_rows():
+    reproduce = [sys.executable, str(ROOT / "tools" / "reproduce.py")]
+    found = subprocess.run(
+        [*reproduce, "omniglot", "--rows=pn_all", "--episodes=5"],
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2
+    assert "give another --output" in found.stderr.splitlines()[-1]
+
+
 def test_every_row_has_its_flagfile():
     for row in rows.ROWS:
         assert (ROOT / "flags" / "omniglot" / f"{row}.flags").exists()

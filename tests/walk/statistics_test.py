@@ -13,16 +13,39 @@ def episode():
 
 
 @pytest.mark.parametrize("mode", modes.MODES)
-@pytest.mark.parametrize("name", ["visit_probability", "success_score"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_matches_oracle(mode, name, smoothing, episode):
-    function = getattr(statistics, name)
+def test_visits_match_oracle(mode, smoothing, episode):
+    def function(prototypes, unlabeled):
+        steps = graph.transitions(prototypes, unlabeled, smoothing)
+        return statistics.visit_probability(steps)
+
+    found = modes.run(mode, function, *episode)
+    expected = oracle.visit_probability(*episode, smoothing)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", modes.MODES)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_success_matches_oracle_but_for_what_all_have(mode, smoothing, episode):
     found = modes.run(
-        mode, lambda p, u: function(graph.transitions(p, u, smoothing)), *episode
+        mode, lambda p, u: statistics.log_success(p, u, smoothing), *episode
     )
-    np.testing.assert_allclose(
-        found, getattr(oracle, name)(*episode, smoothing), rtol=1e-9
-    )
+    expected = oracle.success_score(*episode, smoothing)
+    np.testing.assert_allclose(np.exp(found) + smoothing / 9, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1, 10, 30])
+def test_far_points_keep_their_order_in_float32(scale):
+    generator = np.random.default_rng(0)
+    prototypes, unlabeled = (generator.normal(size=(n, 64)) for n in (5, 100))
+    near = unlabeled[:50] + 2 * np.repeat(prototypes, 10, axis=0)
+    episode = [scale * part for part in (prototypes, np.concatenate([near, unlabeled]))]
+    found = statistics.log_success(*(part.astype(np.float32) for part in episode))
+    exact = statistics.log_success(*episode).numpy()  # float64
+    assert len(np.unique(found)) > 140
+    kept = statistics.keep_above_median(found)
+    assert np.sum(kept) == 75
+    np.testing.assert_array_equal(kept, oracle.keep_above_median(exact))
 
 
 def test_visits_sum_to_one(episode):
@@ -34,9 +57,7 @@ def test_distractors_score_below_clean_points():
     prototypes = 5 * np.eye(3)
     clean = np.repeat(prototypes, 4, axis=0)
     distractors = np.full((12, 3), 20.0)
-    found = statistics.success_score(
-        graph.transitions(prototypes, np.concatenate([clean, distractors]))
-    )
+    found = statistics.log_success(prototypes, np.concatenate([clean, distractors]))
     assert np.min(found[:12]) > np.max(found[12:])
 
 

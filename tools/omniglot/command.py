@@ -14,6 +14,7 @@ from prwn_tf.errors import UserError
 
 ABOUT = "The Omniglot columns of both tables, higher ways, landing and p_clean."
 ROOT = pathlib.Path(__file__).parents[2]
+RELEASED = "results/omniglot"
 KNOWN = (*rows.ROWS, *rows.REPEATS)
 
 
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rows to train, with commas; default: all that are not done, for a day",
     )
     parser.add_argument(
-        "--output", default="results/omniglot", help="folder of the released rows"
+        "--output", default=RELEASED, help="folder of the released rows"
     )
     parser.add_argument(
         "--runs",
@@ -41,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of prepared data sets",
     )
     parser.add_argument(
-        "--episodes", type=int, help="shorter training, to see that it works"
+        "--episodes",
+        type=int,
+        help="shorter training, to see that it works; needs --output and --runs",
     )
     parser.add_argument(
         "--analyses", action="store_true", help="make the figures again as well"
@@ -55,6 +58,11 @@ def run(arguments: argparse.Namespace) -> None:
     for name in wanted:
         if name not in KNOWN:
             raise UserError(f"--rows takes {', '.join(KNOWN)}, got {name!r}")
+    if arguments.episodes and arguments.output == RELEASED:
+        raise UserError(
+            f"--episodes={arguments.episodes} makes models that do not belong into "
+            f"{RELEASED}; give another --output, and --runs"
+        )
     data_dir = pathlib.Path(arguments.data_dir).expanduser()
     _prepare(data_dir, arguments.source)
     missing = [name for name in wanted if not (output / name / "result.json").exists()]
