@@ -44,7 +44,9 @@ class FewShotModel(keras.Model):
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Images, uint8 or float in [0, 1] -> embeddings: [B, H, W, C] -> [B, D]."""
-        return self.encoder(to_float(images), training=training)
+        embeddings = self.encoder(to_float(images), training=training)
+        # Half precision is too coarse for squared distances of several hundred.
+        return tf.cast(embeddings, tf.float32)
 
     def train_step(self, episode: Episode) -> Logs:
         """One step of the optimizer on one episode."""

@@ -152,6 +152,19 @@ def test_compiled_walk_equals_the_plain_one():
         assert second[name] == pytest.approx(value, rel=1e-4), name
 
 
+def test_half_precision_ends_with_the_embeddings():
+    plain = values(build().train_step(episode()))
+    keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    try:
+        model = build()
+        assert model.encoder.compute_dtype == "bfloat16"
+        found = values(model.train_step(episode()))
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+    assert model(episode().unlabeled).dtype == tf.float32
+    assert found == pytest.approx(plain, rel=0.1, abs=0.1)
+
+
 def test_labels_come_class_by_class():
     np.testing.assert_array_equal(query_labels(3, 2), [0, 0, 1, 1, 2, 2])
 

@@ -20,7 +20,6 @@ BATCH_NUMBERS = 2**22  # embeddings and similarities held at once
 class EmbeddedEpisodes(NamedTuple):
     """Several episodes, from the cache of embeddings."""
 
-    plan: plan_lib.Plan
     support: tf.Tensor  # [E, N, K, D]
     unlabeled: tf.Tensor  # [E, U, D]
 
@@ -41,7 +40,6 @@ class Subject:
         size = self.embeddings.shape[-1]
         for plan in self.plans(spec, count).batch(_batch_size(spec, size)):
             yield EmbeddedEpisodes(
-                plan=plan,
                 support=self.embeddings.gather(plan.support),
                 unlabeled=self.embeddings.gather(plan.unlabeled),
             )

@@ -53,9 +53,7 @@ class Association(Regularizer):
         way, _, size = context.support.shape
         queries = tf.reshape(context.queries, [way, -1, size])
         labeled = tf.concat([context.support, queries], axis=1)  # [N, K + q, D]
-        walker, visit = association_losses(
-            tf.cast(labeled, tf.float32), tf.cast(context.unlabeled, tf.float32)
-        )
+        walker, visit = association_losses(labeled, context.unlabeled)
         config = self._config
         return Terms(
             losses={

@@ -28,11 +28,7 @@ class Walk(Regularizer):
         return cls(config.walk, compiled=config.xla == "walk")
 
     def __call__(self, context: Context) -> Terms:
-        # Half precision is too coarse for squared distances of several hundred.
-        return self._terms(
-            tf.cast(context.prototypes, tf.float32),
-            tf.cast(context.unlabeled, tf.float32),
-        )
+        return self._terms(context.prototypes, context.unlabeled)
 
     def _walk(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Terms:
         config = self._config
