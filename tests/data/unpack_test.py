@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from prwn_tf.data import archives, sources
-from prwn_tf.errors import UserError
+from prwn_tf.errors import StorageError, UserError
 from tests.data import made
 
 FILES = {"a/one.png": b"first", "a/b/two.png": b"second" * 1000, "c": b""}
@@ -69,14 +69,15 @@ def test_a_damaged_archive(tmp_path, kind):
         archives.unpack(path, tmp_path / "out")
 
 
-def test_a_source_is_unpacked_only_while_it_is_used(tmp_path):
+def test_an_archive_is_unpacked_and_a_folder_taken_as_it_is(tmp_path):
     path = packed(tmp_path / "pictures.zip", {"cat/1.png": made.png(0, 0)}, "zip")
     with sources.opened(path, tmp_path / "scratch") as folder:
+        assert folder == tmp_path / "scratch"
         assert (folder / "cat/1.png").exists()
-    assert not (tmp_path / "scratch").exists()
 
-    with sources.opened(tmp_path, tmp_path / "scratch") as folder:
+    with sources.opened(tmp_path, tmp_path / "other") as folder:
         assert folder == tmp_path
+    assert not (tmp_path / "other").exists()
 
 
 def use(path, scratch, error):
@@ -89,4 +90,10 @@ def test_an_error_names_what_the_user_gave(tmp_path):
     scratch = tmp_path / "scratch"
     with pytest.raises(UserError, match=r"^/.*pictures.zip/a is bad$"):
         use(path, scratch, UserError(f"{scratch}/a is bad"))
-    assert not scratch.exists()
+
+
+def test_a_full_disk_names_the_disk(tmp_path):
+    path = packed(tmp_path / "pictures.zip", FILES, "zip")
+    scratch = tmp_path / "scratch"
+    with pytest.raises(StorageError, match=r"^cannot write /.*/scratch/a: full$"):
+        use(path, scratch, StorageError(f"cannot write {scratch}/a: full"))
