@@ -121,6 +121,15 @@ def test_a_class_that_is_left_with_one_image(tmp_path, source):
     )
 
 
+def test_names_do_not_command_the_terminal(tmp_path, source):
+    made.write(source / NAMES[0] / "\x1b[31m.jpg", b"")
+    prepare(tmp_path, source, skip_bad_images=True)
+    text = "".join(summary.lines(tmp_path / "folder"))
+
+    assert r"\x1b[31m.jpg is empty" in text
+    assert text.isprintable()
+
+
 def test_a_file_that_cannot_be_read(tmp_path, source):
     (source / NAMES[1] / "gone.jpg").symlink_to(tmp_path / "nowhere")
     refused(tmp_path, source, r"gone.jpg cannot be read: No such file")
