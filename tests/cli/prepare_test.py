@@ -197,6 +197,23 @@ def test_a_disk_that_fills_up(tmp_path):
     assert not any((tmp_path / "data").iterdir())
 
 
+def test_a_disk_that_fills_up_while_unpacking(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("cat/1.png", os.urandom(2**21))
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "prwn_tf.prepare", "--dataset=folder"),
+            *(f"--source={tmp_path / 'a.zip'}", f"--data_dir={tmp_path / 'data'}"),
+        ],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20)),
+        capture_output=True,
+        text=True,
+    )
+    where = f"cannot write {tmp_path / 'data'}"
+    program.assert_one_line(result, 4, where, "File too large", "free some")
+    assert not any((tmp_path / "data").iterdir())
+
+
 def test_nothing_to_verify(tmp_path):
     result = prepare(tmp_path, "--dataset=mini", "--verify")
     program.assert_one_line(result, 2, "nothing to verify", "not a prepared data set")

@@ -367,6 +367,24 @@ def ilsvrc(folder):
     return folder
 
 
+def ilsvrc_tar(folder):
+    """A tar of a tar for each class, as it is published."""
+    wnid_folders(folder / "raw", TIERED)
+    with tarfile.open(folder / "ILSVRC2012_img_train.tar", "w") as outer:
+        for path in (folder / "raw").iterdir():
+            with tarfile.open(folder / f"{path.name}.tar", "w") as inner:
+                for image in path.iterdir():
+                    inner.add(image, f"{path.name}_{image.stem}.JPEG")
+            outer.add(folder / f"{path.name}.tar", f"{path.name}.tar")
+    return folder / "ILSVRC2012_img_train.tar"
+
+
+def folder_of_tars(folder):
+    path = ilsvrc_tar(folder / "made")
+    (folder / "in").mkdir()
+    return path.rename(folder / "in" / path.name).parent
+
+
 def named_in_words(folder):
     png_pickles(folder)
     words = {name: f"bird {name[-3:]}, Avis" for name in labels(TIERED)}
@@ -386,6 +404,8 @@ def named_in_words(folder):
         (lambda folder: arrays(folder, np.savez_compressed), "arrays of pixels"),
         (pickles_beside_arrays, "pickles of PNG images"),
         (ilsvrc, "class folders"),
+        (ilsvrc_tar, "class folders"),
+        (folder_of_tars, "class folders"),
         (named_in_words, "pickles of PNG images"),
     ],
 )
