@@ -451,6 +451,26 @@ def test_labels_that_do_not_fit(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({0: "n1", "a": "n2"}, "should be a list, or number -> name, found a dict"),
+        ([["n1"], "n2"], "'label_specific_str' should be of names, found a list"),
+        (3, "should be a list, or number -> name, found a int"),
+    ],
+)
+def test_names_that_are_none(tmp_path, names, message):
+    source = png_pickles(tmp_path / "in")
+    tiered_labels(source, "val", 2, names)
+    refused("tiered", tmp_path, source, message)
+
+
+def test_names_by_number(tmp_path):
+    source = png_pickles(tmp_path / "in")
+    tiered_labels(source, "val", 2, dict(enumerate(TIERED["val"])))
+    assert_right(prepare("tiered", tmp_path, source), TIERED)
+
+
+@pytest.mark.parametrize(
     ("item", "message"),
     [
         (
