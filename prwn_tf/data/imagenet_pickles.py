@@ -135,8 +135,9 @@ def _tiered_pairs(
     for split, (path, content) in images.items():
         if split not in labels:
             raise UserError(
-                f"{path} has no labels beside it; get {split}_labels.pkl, a pickle "
-                "with the keys 'label_specific' and 'label_specific_str'"
+                f"{path} was given without its labels; give --source a folder with it "
+                f"and {split}_labels.pkl, a pickle with the keys 'label_specific' and "
+                "'label_specific_str'"
             )
         used += [path, labels[split][0]]
         classes += _tiered_split(split, path, content, *labels[split])

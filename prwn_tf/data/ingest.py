@@ -171,13 +171,11 @@ def _unusable_message(unusable: list[str]) -> str:
 
 
 def _key(plan: Import, skip_bad: bool) -> str:
-    """Differs for imports that write different things."""
+    """Differs for imports that write different things, or from changed files."""
     digest = hashlib.sha256()
     head = [VERSION, plan.source, plan.size, skip_bad, plan.about]
     digest.update(json.dumps(head, sort_keys=True).encode())
     for raw in plan.classes:
-        ends = {0, len(raw.images) - 1} if len(raw.images) else ()
-        places = [raw.images.place(index) for index in sorted(ends)]
-        line = [raw.split, raw.name, len(raw.images), *places]
+        line = [raw.split, raw.name, raw.images.states()]
         digest.update(json.dumps(line).encode())
     return digest.hexdigest()

@@ -434,6 +434,11 @@ def test_names_in_words_keep_the_split_of_their_file(tmp_path):
     stores = prepare("tiered", tmp_path, source)
     assert [len(part.names) for part in stores.values()] == [2, 2, 2]
     assert all("Avis" in name for part in stores.values() for name in part.names)
+    assert store.read_manifest(tmp_path / "tiered")["partial"] == {
+        "missing": 602,
+        "of": 608,
+        "classes": [],  # which ones cannot be told
+    }
 
 
 def test_labels_that_do_not_fit(tmp_path):
@@ -447,7 +452,9 @@ def test_labels_that_do_not_fit(tmp_path):
     refused("tiered", tmp_path, source, "image 3 has label 7, but .* names 2 classes")
 
     path.write_bytes(made.pickled({"labels": [0, 1]}, 2))
-    refused("tiered", tmp_path, source, "val_images_png.pkl has no labels beside it")
+    message = r"val_images_png.pkl was given without its labels; .* val_labels.pkl"
+    refused("tiered", tmp_path, source, message)
+    refused("tiered", tmp_path, source / "val_images_png.pkl", message)
 
 
 @pytest.mark.parametrize(
