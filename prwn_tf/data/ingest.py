@@ -18,7 +18,7 @@ from prwn_tf.data.raw import FEWEST, Images, Import, RawClass
 from prwn_tf.data.store import UNLABELED, StoreWriter
 from prwn_tf.errors import StorageError, UserError
 
-VERSION = 1  # to be raised with any change of a decoded pixel
+VERSION = 2  # to be raised with any change of a decoded pixel
 WORKERS = min(8, os.cpu_count() or 1)
 LOADED_BYTES = 2**24  # encoded images that a worker holds at once
 DECODED_BYTES = 2**26  # pixels that wait to be written
