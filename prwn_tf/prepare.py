@@ -12,6 +12,8 @@ continues where it stopped.
 
 import dataclasses
 import pathlib
+import signal
+import sys
 
 from absl import flags
 
@@ -64,6 +66,8 @@ flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:
+    # As Ctrl-C, so that what was unpacked goes and what was decoded stays.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     directory = catalog.location(FLAGS.dataset, cli.data_dir())
     if not FLAGS.verify:
         catalog.prepare(FLAGS.dataset, cli.data_dir(), _options(), cli.load_tensorflow)

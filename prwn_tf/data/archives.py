@@ -7,14 +7,16 @@ link elsewhere, or unpack to more than the machine holds. All of these are refus
 import contextlib
 import gzip
 import math
+import os
 import pathlib
 import stat
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from prwn_tf import files
+from prwn_tf.data import image_header
 from prwn_tf.errors import UserError
 
 MEMBER_LIMIT = 64 * 2**20
@@ -22,6 +24,8 @@ MEMBER_LIMIT = 64 * 2**20
 # tar of small files that are all alike reach 130:1. A small archive is harmless.
 RATIO_LIMIT = 300
 ALWAYS_ALLOWED = 2**20
+SUFFIXES = (".tar", ".tar.gz", ".tgz", ".zip")
+DEPTH = 3  # of archives in archives
 
 
 def is_archive(path: pathlib.Path) -> bool:
@@ -43,18 +47,82 @@ def members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
             yield name, stream.read()
 
 
-def unpack(path: pathlib.Path, folder: pathlib.Path) -> None:
-    """Writes every file that `members` would give into `folder`, however large."""
+def unpack(path: pathlib.Path, folder: pathlib.Path, called: str = "") -> None:
+    """Writes every file that `members` would give into `folder`, however large.
+
+    A tar inside becomes the folder that it is called after: ILSVRC-2012 is one tar of a
+    tar for each class. Of two files of one name the later is kept, as tar does it.
+
+    Args:
+        called: the archive's own name, where it is one of several in a folder.
+    """
+    with files.storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     with _damage(path):
-        for name, stream in _streams(path):
-            target = folder / name
-            with files.storage_errors(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                file = target.open("xb")
-            with file:
-                while block := stream.read(2**20):
-                    with files.storage_errors(target):
-                        file.write(block)
+        for name, stream in _with_inner(path, _streams(path)):
+            target = folder / _inside(called, name)
+            above = () if target.parent.is_dir() else target.parents
+            if target.is_dir() or any(each.is_file() for each in above):
+                raise UserError(
+                    f"{path}: member {name!r} is a file and a folder at once; get the "
+                    "archive again"
+                )
+            write(stream, target, path)
+
+
+def write(stream: BinaryIO, target: pathlib.Path, origin: pathlib.Path) -> None:
+    """Writes what is left of a stream to a file, as old as the file it comes from.
+
+    By its age, a program that continues an import knows it again. Failing to read is no
+    storage error.
+    """
+    with files.storage_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file = target.open("wb", buffering=0)  # or closing it would write as well
+    with file:
+        while block := memoryview(stream.read(2**20)):
+            while block:
+                with files.storage_errors(target):
+                    block = block[file.write(block) :]
+    with files.storage_errors(target):
+        os.utime(target, ns=(time := origin.stat().st_mtime_ns, time))
+
+
+def _inside(archive: str, name: str) -> str:
+    """A member's name under the archive's, unless it begins with that already."""
+    for suffix in SUFFIXES:
+        archive = archive.removesuffix(suffix)
+    above, _, folder = archive.rpartition("/")
+    parts = [above, "" if name.startswith(f"{folder}/") else folder, name]
+    return "/".join(part for part in parts if part)
+
+
+def _with_inner(
+    path: pathlib.Path, streams: Iterable[tuple[str, BinaryIO]], depth: int = 1
+) -> Iterator[tuple[str, BinaryIO]]:
+    """Members, with those of a tar among them in its place."""
+    for name, stream in streams:
+        beginning = stream.read(512)
+        whole = _Rejoined(beginning, stream)
+        # Packed ones are left alone: they could unpack to any size.
+        if depth <= DEPTH and _is_plain_tar(beginning):
+            inner = _tar_members(path, whole, math.inf)
+            named = ((_inside(name, each), content) for each, content in inner)
+            yield from _with_inner(path, named, depth + 1)
+        else:
+            yield name, whole
+
+
+class _Rejoined:
+    """A stream whose beginning was read already."""
+
+    def __init__(self, beginning: bytes, rest: BinaryIO):
+        self._beginning = beginning
+        self._rest = rest
+
+    def read(self, size: int) -> bytes:
+        some, self._beginning = self._beginning[:size], self._beginning[size:]
+        return some or self._rest.read(size)
 
 
 def _streams(
@@ -96,15 +164,19 @@ def _beginning(path: pathlib.Path) -> bytes:
 def _kind(beginning: bytes) -> str | None:
     if beginning.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "zip"
-    if beginning.startswith(b"\x1f\x8b") or beginning[257:262] == b"ustar":
+    if beginning.startswith(b"\x1f\x8b") or _is_plain_tar(beginning):
         return "tar"
     return None
+
+
+def _is_plain_tar(beginning: bytes) -> bool:
+    return beginning[257:262] == b"ustar"
 
 
 def _not_an_archive(path: pathlib.Path, beginning: bytes) -> str:
     if not beginning:
         return f"{path} is empty: the download failed; get it again"
-    if beginning.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+    if image_header.is_web_page(beginning):
         return (
             f"{path} is a web page, not an archive: the download was refused; "
             "open it to see why, and get the archive again"
@@ -120,18 +192,24 @@ def _tar_streams(path: pathlib.Path, limit: float) -> Iterator[tuple[str, Binary
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         stream = _BoundedStream(gzip.GzipFile(fileobj=file) if packed else file, path)
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            for member in archive:
-                if member.isdir():
-                    continue
-                if not member.isreg() or member.issparse():
-                    raise UserError(_not_a_plain_file(path, member.name))
-                name = _safe_name(path, member.name, member.size, limit)
-                if not _is_hidden(name):
-                    yield name, archive.extractfile(member)
+        yield from _tar_members(path, stream, limit)
         # tarfile stops at its end mark; the checksum of gzip comes after it.
         while stream.read(2**16):
             pass
+
+
+def _tar_members(
+    path: pathlib.Path, stream: BinaryIO, limit: float
+) -> Iterator[tuple[str, BinaryIO]]:
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for member in archive:
+            if member.isdir():
+                continue
+            if not member.isreg() or member.issparse():
+                raise UserError(_not_a_plain_file(path, member.name))
+            name = _safe_name(path, member.name, member.size, limit)
+            if not _is_hidden(name):
+                yield name, archive.extractfile(member)
 
 
 class _BoundedStream:

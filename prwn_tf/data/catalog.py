@@ -6,12 +6,12 @@ import functools
 import pathlib
 from collections.abc import Callable
 
-from prwn_tf import files
 from prwn_tf.data import (
     folder,
     glyphs,
     imagenet,
     ingest,
+    locks,
     omniglot,
     sources,
     store,
@@ -86,36 +86,52 @@ def prepare(
     """
     _check_options(name, options)
     directory = location(name, data_dir)
+    store.check_replaceable(directory)
     if name in DRAWN:
-        DRAWN[name][1](directory)
+        with _alone(directory, wait=True):
+            DRAWN[name][1](directory)
     elif name == "omniglot":
         before_decoding()
-        omniglot.build(directory, source=options.source)
+        with _alone(directory):
+            omniglot.build(directory, source=options.source)
     else:
-        _import_images(name, directory, options, before_decoding)
+        _check_sources(name, options)
+        with _alone(directory) as scratch:
+            _import_images(name, directory, options, scratch, before_decoding)
+
+
+def _alone(
+    directory: pathlib.Path, *, wait: bool = False
+) -> contextlib.AbstractContextManager[pathlib.Path]:
+    """Keeps others from preparing the same; gives a folder for what is unpacked."""
+    return locks.scratch(directory.with_name(f".{directory.name}.scratch"), wait=wait)
+
+
+def _check_sources(name: str, options: Options) -> None:
+    if options.source is None:
+        raise UserError(
+            f"data set {name} is made from files of yours, no program can download it; "
+            "give them as --source=PATH"
+        )
+    sources.check(options.source, "source")
+    if options.unlabeled_source is not None:
+        sources.check(options.unlabeled_source, "unlabeled_source")
 
 
 def _import_images(
     name: str,
     directory: pathlib.Path,
     options: Options,
+    scratch: pathlib.Path,
     before_decoding: Callable[[], None],
 ) -> None:
-    if options.source is None:
-        raise UserError(
-            f"data set {name} is made from files of yours, no program can download it; "
-            "give them as --source=PATH"
-        )
-    scratch = directory.with_name(f".{name}.unpacked")
-    unlabeled = contextlib.nullcontext(options.unlabeled_source)
-    if options.unlabeled_source:
-        beside = directory.with_name(f".{name}.unlabeled")
-        unlabeled = sources.opened(options.unlabeled_source, beside)
-    with sources.opened(options.source, scratch) as raw, unlabeled as more:
+    unlabeled = contextlib.nullcontext()
+    if options.unlabeled_source is not None:
+        unlabeled = sources.opened(options.unlabeled_source, scratch / "unlabeled")
+    with sources.opened(options.source, scratch / "source") as raw, unlabeled as more:
         plan = _found(name, raw, scratch, more, options)
         plan = dataclasses.replace(plan, source=tree.shown(options.source))
         print(f"found {plan.found} in {plan.source}: {plan.images:,} images")
-        files.check_writable(directory.parent)
         before_decoding()
         ingest.write(plan, directory, skip_bad_images=bool(options.skip_bad_images))
 
@@ -157,16 +173,24 @@ def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, store.ClassSto
     """The splits of a data set; those made by code are drawn on first use."""
     directory = location(name, data_dir)
     if name in DRAWN:
-        version, draw = DRAWN[name]
-        if not _drawn(directory, version):
-            print(f"drawing the {name} data set into {directory} (once)")
-            draw(directory)
+        _draw_once(name, directory)
     if not is_prepared(directory):
         raise UserError(
             f"data set {name} is not prepared in {data_dir}; run: python -m "
             f"prwn_tf.prepare --dataset={name} --source=PATH --data_dir={data_dir}"
         )
     return store.open_dataset(directory)
+
+
+def _draw_once(name: str, directory: pathlib.Path) -> None:
+    version, draw = DRAWN[name]
+    if _drawn(directory, version):
+        return
+    # Of several programs that begin together, one draws and the others wait for it.
+    with _alone(directory, wait=True):
+        if not _drawn(directory, version):
+            print(f"drawing the {name} data set into {directory} (once)")
+            draw(directory)
 
 
 def _drawn(directory: pathlib.Path, version: int) -> bool:

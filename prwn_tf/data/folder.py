@@ -47,22 +47,20 @@ def find(
         raise UserError(f"{folder} holds no JPEG, PNG, GIF or BMP images; {EXPECTED}")
     root = _unwrapped(folders)
     splits = _split_folders(root, folders)
-    skipped: dict[str, int] = defaultdict(int)
-    skipped[tree.NOT_IMAGES] = sum(len(each.others) for each in folders.values())
     if splits:
         if hold_out == "images":
             raise UserError(
                 f"{folder} has train, val and test folders, which --hold_out=images "
                 "does not use; leave it out, or put all classes into one folder"
             )
-        found = {
-            split: _classes_of(each, folders, skipped) for split, each in splits.items()
-        }
+        found = {split: _classes_of(each, folders) for split, each in splits.items()}
         classes = _as_given(found)
         words, about = "class folders under train, val and test", {}
     else:
-        classes = _held_out(root, _classes_of(root, folders, skipped), seed, hold_out)
+        classes = _held_out(root, _classes_of(root, folders), seed, hold_out)
         words, about = "class folders", {"held_out": hold_out, "seed": seed}
+    images = sum(len(each.images) for each in folders.values())
+    used = sum(len(raw.images) for raw in classes)
     return Import(
         dataset="folder",
         source=str(folder),
@@ -70,14 +68,17 @@ def find(
         size=size,
         classes=classes,
         about=about,
-        skipped=dict(skipped),
+        skipped={
+            tree.NOT_IMAGES: sum(len(each.others) for each in folders.values()),
+            "images outside of class folders": images - used,
+        },
     )
 
 
 def classes(folder: pathlib.Path) -> dict[str, list[str]]:
     """The classes of a folder tree without any split: name -> paths of its images."""
     folders = {each.path: each for each in tree.walk(folder)}
-    return _classes_of(_unwrapped(folders), folders, defaultdict(int))
+    return _classes_of(_unwrapped(folders), folders)
 
 
 def find_unlabeled(folder: pathlib.Path) -> ImageFiles:
@@ -112,11 +113,17 @@ def _split_folders(
     root: tree.Folder, folders: Mapping[str, tree.Folder]
 ) -> dict[str, tree.Folder]:
     """Split -> its folder, if the tree is divided so; a class may be called train."""
-    found = {
-        _SPLIT_NAMES[each.name.lower()]: each
-        for each in _inside(root, folders)
-        if each.name.lower() in _SPLIT_NAMES and each.folders and not each.images
-    }
+    found: dict[str, tree.Folder] = {}
+    for each in _inside(root, folders):
+        split = _SPLIT_NAMES.get(each.name.lower())
+        if split is None or not each.folders:
+            continue
+        if other := found.get(split):
+            raise UserError(
+                f"{tree.shown(root.path)} has two folders of classes for {split}, "
+                f"{other.name} and {each.name}; put their classes into one"
+            )
+        found[split] = each
     if found and len(found) < len(SPLITS):
         missing = [split for split in SPLITS if split not in found]
         raise UserError(
@@ -128,7 +135,7 @@ def _split_folders(
 
 
 def _classes_of(
-    root: tree.Folder, folders: Mapping[str, tree.Folder], skipped: dict[str, int]
+    root: tree.Folder, folders: Mapping[str, tree.Folder]
 ) -> dict[str, list[str]]:
     """Class name -> paths of its images."""
     inside = _inside(root, folders)
@@ -137,7 +144,6 @@ def _classes_of(
             f"{tree.shown(root.path)} holds {len(root.images)} images but no folders; "
             f"{EXPECTED}"
         )
-    skipped["images outside of class folders"] += len(root.images)
     empty = [each.name for each in inside if not each.images and not each.folders]
     if empty:
         raise UserError(

@@ -1,13 +1,15 @@
-"""What an image file says of itself in its first bytes: its kind and its size.
+"""What an image file says of itself in its first bytes: kind, size and orientation.
 
 Read before anything is decoded, so that a web page is called one and an image that
 would fill the memory is refused by its size.
 """
 
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 PIXEL_LIMIT = 2**26  # 8192 x 8192; the largest photograph of ImageNet has 61 million
+ON_ITS_SIDE = (5, 6, 7, 8)  # orientations with rows for columns
 KINDS = "a JPEG, PNG, GIF or BMP image"
 
 
@@ -19,8 +21,9 @@ class Header(NamedTuple):
     """The beginning of an image file."""
 
     kind: str  # "jpeg", "png", "gif" or "bmp"
-    height: int
+    height: int  # as it is seen, turned upright
     width: int
+    orientation: int = 1  # how it is stored, from 1 (upright) to 8 as Exif has it
 
     @property
     def pixels(self) -> int:
@@ -46,7 +49,10 @@ def read(content: bytes) -> Header:
         raise UnusableImageError(
             f"has {width}x{height} pixels, at most {PIXEL_LIMIT:,} are decoded"
         )
-    return Header(kind, height, width)
+    orientation = _orientation(content) if kind == "jpeg" else 1
+    if orientation in ON_ITS_SIDE:
+        height, width = width, height
+    return Header(kind, height, width, orientation)
 
 
 def kind_of(content: bytes) -> str | None:
@@ -92,6 +98,14 @@ def _bmp_size(content: bytes) -> tuple[int, int]:
 
 def _jpeg_size(content: bytes) -> tuple[int, int]:
     """From the first start-of-frame segment."""
+    for marker, place in _segments(content):
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return struct.unpack_from(">HH", content, place + 3)
+    raise IndexError
+
+
+def _segments(content: bytes) -> Iterator[tuple[int, int]]:
+    """The markers of a JPEG image up to its pixels, and where their lengths stand."""
     place = 2
     while True:
         while content[place] != 0xFF:  # padding between segments
@@ -99,14 +113,39 @@ def _jpeg_size(content: bytes) -> tuple[int, int]:
         while content[place] == 0xFF:
             place += 1
         marker = content[place]
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return struct.unpack_from(">HH", content, place + 4)
-        if marker in (0xD9, 0xDA):  # the end, or pixels before any frame
-            raise IndexError
-        standalone = marker == 0x01 or 0xD0 <= marker <= 0xD8
+        if marker in (0xD9, 0xDA):  # the end, or the pixels
+            return
         place += 1
+        yield marker, place
+        standalone = marker == 0x01 or 0xD0 <= marker <= 0xD8
         if not standalone:
             place += max(2, struct.unpack_from(">H", content, place)[0])
+
+
+def _orientation(content: bytes) -> int:
+    """From the first Exif segment of a JPEG image; a damaged one says nothing."""
+    try:
+        for marker, place in _segments(content):
+            if marker == 0xE1 and content[place + 2 : place + 8] == b"Exif\0\0":
+                (size,) = struct.unpack_from(">H", content, place)
+                return _orientation_tag(content[place + 8 : place + size])
+    except (struct.error, IndexError):
+        pass
+    return 1
+
+
+def _orientation_tag(exif: bytes) -> int:
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
+    if order is None:
+        return 1
+    (first,) = struct.unpack_from(f"{order}I", exif, 4)
+    (count,) = struct.unpack_from(f"{order}H", exif, first)
+    for entry in range(count):
+        place = first + 2 + 12 * entry
+        tag, kind, values, value = struct.unpack_from(f"{order}HHIH", exif, place)
+        if (tag, kind, values) == (0x0112, 3, 1) and 1 <= value <= 8:
+            return value
+    return 1
 
 
 _BEGINNINGS = {

@@ -124,9 +124,13 @@ def _by_split(kind: Kind, found: Sequence[Found]) -> list[RawClass]:
     named = [
         RawClass(each.split, each.name, each.images)
         for each in found
-        if each.split is not None and not re.fullmatch(r"n\d{8}", each.name)
+        if each.split is not None and not _is_wnid(each.name)
     ]
     return sorted(classes + named, key=lambda raw: SPLITS.index(raw.split))
+
+
+def _is_wnid(name: str) -> bool:
+    return re.fullmatch(r"n\d{8}", name) is not None
 
 
 def _missing(
@@ -135,20 +139,19 @@ def _missing(
     """The classes that are missing, for the manifest; an error if not allowed."""
     found = {raw.name for raw in classes}
     total = sum(map(len, kind.splits.values()))
-    missing = [w for split in SPLITS for w in kind.splits[split] if w not in found]
     number = total - len(classes)
     if number <= 0:
         return {}
+    missing = [w for split in SPLITS for w in kind.splits[split] if w not in found]
+    if not all(map(_is_wnid, found)):
+        missing = []  # which ones, cannot be told from names in words
     if not allowed:
-        in_words = any(not re.fullmatch(r"n\d{8}", raw.name) for raw in classes)
-        named = (
-            "" if in_words else f": {', '.join(missing[:5])}" + " ..." * (number > 5)
-        )
+        named = f": {', '.join(missing[:5])}" + " ..." * (number > 5) if missing else ""
         raise UserError(
             f"{folder} lacks {number} of the {total} classes of {kind.title}{named}; "
             "complete it, or accept what is there with --allow_partial"
         )
-    return {"partial": {"missing": number, "of": total, "classes": missing[:number]}}
+    return {"partial": {"missing": number, "of": total, "classes": missing}}
 
 
 def _uneven(expected: int, classes: Sequence[RawClass]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from prwn_tf.data import legacy_pickle, npz, pickled_fields
+from prwn_tf.data import legacy_pickle, npz, pickled_fields, tree
 from prwn_tf.data.lazy_array import LazyArray
 from prwn_tf.data.raw import EncodedRows, Images, PixelRows
 from prwn_tf.data.store import SPLITS
@@ -43,7 +43,8 @@ def find(dataset: str, paths: Sequence[pathlib.Path], scratch: pathlib.Path) -> 
         if any(path in arrays for path in used):
             words = "arrays of pixels, blue first"
     skipped = {"other pickles and arrays": len(paths) - len(used)}
-    return Layout(f"{words}: {', '.join(path.name for path in used)}", classes, skipped)
+    names = ", ".join(tree.shown(path.name) for path in used)
+    return Layout(f"{words}: {names}", classes, skipped)
 
 
 # --- mini
@@ -134,8 +135,9 @@ def _tiered_pairs(
     for split, (path, content) in images.items():
         if split not in labels:
             raise UserError(
-                f"{path} has no labels beside it; get {split}_labels.pkl, a pickle "
-                "with the keys 'label_specific' and 'label_specific_str'"
+                f"{path} was given without its labels; give --source a folder with it "
+                f"and {split}_labels.pkl, a pickle with the keys 'label_specific' and "
+                "'label_specific_str'"
             )
         used += [path, labels[split][0]]
         classes += _tiered_split(split, path, content, *labels[split])

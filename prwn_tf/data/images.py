@@ -91,7 +91,8 @@ class Decoder:
                 kind = headers[0].kind.upper()
                 problems[places[0]] = f"is a damaged or incomplete {kind} image"
             return
-        pixels.update(zip(places, found, strict=True))
+        for place, image, header in zip(places, found, headers, strict=True):
+            pixels[place] = _upright(image, header.orientation)
 
     def _resized(self, pixels: np.ndarray) -> np.ndarray:
         import tensorflow as tf
@@ -100,6 +101,21 @@ class Decoder:
             return pixels
         with tf.device("CPU"):
             return resize(tf.constant(pixels), self.size, self._canvas).numpy()
+
+
+def _upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
+    """A photograph as it was seen, of [size, size, 3] as it is stored.
+
+    Cameras store what they see in any direction and write down which it was. As the
+    image is square already, turning it does not change its size.
+    """
+    if orientation in image_header.ON_ITS_SIDE:
+        pixels = pixels.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return pixels
 
 
 @functools.cache

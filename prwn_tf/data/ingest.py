@@ -18,7 +18,7 @@ from prwn_tf.data.raw import FEWEST, Images, Import, RawClass
 from prwn_tf.data.store import UNLABELED, StoreWriter
 from prwn_tf.errors import StorageError, UserError
 
-VERSION = 1  # to be raised with any change of a decoded pixel
+VERSION = 2  # to be raised with any change of a decoded pixel
 WORKERS = min(8, os.cpu_count() or 1)
 LOADED_BYTES = 2**24  # encoded images that a worker holds at once
 DECODED_BYTES = 2**26  # pixels that wait to be written
@@ -171,13 +171,11 @@ def _unusable_message(unusable: list[str]) -> str:
 
 
 def _key(plan: Import, skip_bad: bool) -> str:
-    """Differs for imports that write different things."""
+    """Differs for imports that write different things, or from changed files."""
     digest = hashlib.sha256()
     head = [VERSION, plan.source, plan.size, skip_bad, plan.about]
     digest.update(json.dumps(head, sort_keys=True).encode())
     for raw in plan.classes:
-        ends = {0, len(raw.images) - 1} if len(raw.images) else ()
-        places = [raw.images.place(index) for index in sorted(ends)]
-        line = [raw.split, raw.name, len(raw.images), *places]
+        line = [raw.split, raw.name, raw.images.states()]
         digest.update(json.dumps(line).encode())
     return digest.hexdigest()

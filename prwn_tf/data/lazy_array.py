@@ -98,6 +98,11 @@ class LazyArray:
         self._data = data
         self._fortran = fortran
 
+    @property
+    def path(self) -> pathlib.Path:
+        """The file that it is in."""
+        return self._source.path
+
     def __len__(self) -> int:
         return self.shape[0]
 

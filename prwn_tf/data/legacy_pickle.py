@@ -15,7 +15,7 @@ import numpy as np
 
 from prwn_tf.data import image_header
 from prwn_tf.data.lazy_array import LazyArray, Source, Span
-from prwn_tf.data.pickle_machine import ForbiddenError, Machine
+from prwn_tf.data.pickle_machine import ForbiddenError, Machine, check_keys, shown
 from prwn_tf.errors import UserError
 
 # Damaged bytes lead the machine to try almost anything, of no consequence.
@@ -25,6 +25,7 @@ _DAMAGE = (
     EOFError,
     LookupError,
     MemoryError,
+    RecursionError,
     SyntaxError,
     TypeError,
     ValueError,
@@ -86,6 +87,8 @@ class _Type:
     """A type of elements; its byte order is told after it is made."""
 
     def __init__(self, name: Any):
+        if not isinstance(name, str | bytes):
+            raise ForbiddenError(f"an array of {shown(name)}")
         self.dtype = np.dtype(name.decode("ascii") if isinstance(name, bytes) else name)
         if self.dtype.kind not in "biufSUO":
             raise ForbiddenError(f"an array of {self.dtype}")
@@ -137,7 +140,7 @@ class _Arrays:
     def call(self, maker: Any, arguments: tuple[Any, ...]) -> Any:
         """The value that one of our names makes of the arguments."""
         if id(maker) not in self._known:
-            raise ForbiddenError(f"a call of {maker!r}")
+            raise ForbiddenError(f"a call of {shown(maker)}")
         return maker(*arguments)
 
     def build(self, value: Any, state: Any) -> None:
@@ -157,7 +160,7 @@ class _Arrays:
         self, data: Any, kind: _Type, shape: Any, order: str, *axes: Any
     ) -> LazyArray:
         if order not in ("C", "F") or any(axis is not None for axis in axes):
-            raise ForbiddenError(f"an array in order {order!r}")
+            raise ForbiddenError(f"an array in order {shown(order)}")
         array = self._empty()
         _fill(array, kind, shape, data, fortran=order == "F")
         return array
@@ -166,19 +169,26 @@ class _Arrays:
 def _fill(
     array: LazyArray, kind: _Type, shape: Any, data: Any, *, fortran: bool
 ) -> None:
+    shape = tuple(shape)
+    if not all(type(length) is int for length in shape):
+        raise ForbiddenError(f"an array of shape {shown(shape)}")
     if kind.dtype.kind != "O":
-        array.fill(kind.dtype, tuple(shape), data, fortran=fortran)
-    elif isinstance(data, list) and tuple(shape) == (len(data),):
+        array.fill(kind.dtype, shape, data, fortran=fortran)
+    elif isinstance(data, list) and shape == (len(data),):
         array.objects = data
     else:
-        raise ForbiddenError(f"objects in an array of shape {shape}")
+        raise ForbiddenError(f"objects in an array of shape {shown(shape)}")
 
 
 def _container(kind: type) -> Callable[..., Any]:
     def make(*contents: Any) -> Any:
         # A range is written in a few bytes and would be made a list of any length.
         if not all(isinstance(part, list | tuple | dict | set) for part in contents):
-            raise ForbiddenError(f"a {kind.__name__} of {contents!r}")
+            raise ForbiddenError(f"a {kind.__name__} of {shown(contents)}")
+        if kind is not list:
+            for part in contents:
+                pairs = kind is dict and not isinstance(part, dict)
+                check_keys([key for key, _ in part] if pairs else part)
         return kind(*contents)
 
     return make

@@ -34,6 +34,15 @@ def read(directory: pathlib.Path) -> dict[str, Any]:
     return content
 
 
+def is_dataset(directory: pathlib.Path) -> bool:
+    """Whether a folder's manifest is that of a prepared data set, at first sight."""
+    try:
+        content = files.read_json(directory / FILE)
+    except UserError:
+        return False
+    return isinstance(content, dict) and content.keys() >= {"image_shape", "splits"}
+
+
 def _check(content: dict[str, Any]) -> None:
     height, width, channels = content["image_shape"]
     _check_numbers([height, width, channels], least=1)

@@ -1,15 +1,12 @@
 """The array of images in an npz file, left there until its rows are asked for."""
 
 import pathlib
-import shutil
 import struct
 import zipfile
-import zlib
 
 import numpy as np
 
-from prwn_tf import files
-from prwn_tf.data import image_header, tree
+from prwn_tf.data import archives, image_header, tree
 from prwn_tf.data.lazy_array import LazyArray, Source, Span
 from prwn_tf.errors import UserError
 
@@ -30,19 +27,16 @@ def load(path: pathlib.Path, key: str, scratch: pathlib.Path) -> LazyArray:
     try:
         with zipfile.ZipFile(path) as archive:
             return _load(path, archive, key, scratch)
+    except UserError:
+        raise
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        struct.error,
-        EOFError,
-        ValueError,
-        NotImplementedError,
-    ) as error:
-        reason = " ".join(str(error).split())
+    # Everything else: zipfile and its packers meet damaged bytes with errors of a dozen
+    # types.
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
-            f"{path} is damaged or cut short ({reason}); get it again"
+            f"{path} is damaged, cut short or encrypted ({reason}); get it again"
         ) from error
 
 
@@ -94,8 +88,6 @@ def _unpacked(
             "bomb does; get it from its publisher"
         )
     target = scratch / f"{path.stem}.npy"
-    with files.storage_errors(target):
-        scratch.mkdir(parents=True, exist_ok=True)
-        with archive.open(entry) as stream, target.open("wb") as file:
-            shutil.copyfileobj(stream, file, 2**20)
+    with archive.open(entry) as stream:
+        archives.write(stream, target, path)
     return target

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from prwn_tf import files
-from prwn_tf.data import archives
+from prwn_tf.data import archives, legacy_pickle, tree
 from prwn_tf.errors import UserError
 
 DRAWERS = 20
@@ -67,7 +67,11 @@ def from_disk(source: pathlib.Path) -> Source:
 def _parts(source: pathlib.Path) -> list[pathlib.Path]:
     """The folders or archives that make up the source."""
     if source.is_dir() and not any(_paths(source)):
-        return _archives_in(source) or [source]
+        if found := _archives_in(source):
+            return found
+        _check_pickles(sorted(source.iterdir()))
+        return [source]
+    _check_pickles([source])
     # `--source=.` has no name to look beside.
     source = pathlib.Path(os.path.abspath(source))
     swap = {"background": "evaluation", "evaluation": "background"}
@@ -92,6 +96,16 @@ def _archives_in(folder: pathlib.Path) -> list[pathlib.Path]:
             f"{some([path.name for path in found])}; give --source the one of Omniglot"
         )
     return found
+
+
+def _check_pickles(paths: Sequence[pathlib.Path]) -> None:
+    for path in paths:
+        if path.is_file() and legacy_pickle.looks_like_one(tree.beginning(path)):
+            raise UserError(
+                f"{path} is a pickle; that of Ren et al., train_vinyals_aug90.pkl, has "
+                "drawings that are shrunk and turned already, and not who drew them: "
+                f"{ACCEPTED}"
+            )
 
 
 def _describe(part: pathlib.Path) -> dict[str, str]:

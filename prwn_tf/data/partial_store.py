@@ -5,20 +5,17 @@ each class that is in its file to the last byte.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import pathlib
-import shutil
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from prwn_tf.data import manifest
-from prwn_tf.errors import UserError
+from prwn_tf.data import locks, manifest
 
 JOURNAL = "journal.jsonl"
 BLOCK = 2**22
@@ -38,9 +35,7 @@ class PartialStore:
 
     def open(self, splits: Sequence[str]) -> None:
         """Locks the folder and opens a file for each of the splits."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._journal = (self.folder / JOURNAL).open("a+", encoding="utf-8")
-        self._lock()
+        self._journal = locks.hold(self.folder / JOURNAL)
         try:
             self._begin(splits)
         except OSError:
@@ -85,11 +80,15 @@ class PartialStore:
         """SHA-256 of what the split's file holds, in hexadecimal."""
         return self._splits[split].digest()
 
-    def close(self) -> None:
-        """Brings everything to the disk and removes the journal."""
+    def flush(self) -> None:
+        """Brings everything to the disk."""
         for file in self._splits.values():
             file.close()
-        (self.folder / JOURNAL).unlink()
+
+    def move(self, directory: pathlib.Path) -> None:
+        """Gives the finished folder its place, and the lock away after that."""
+        self.folder.rename(directory)
+        (directory / JOURNAL).unlink()
         self._journal.close()
 
     def leave(self) -> None:
@@ -99,9 +98,9 @@ class PartialStore:
         self._journal.close()
 
     def remove(self) -> None:
-        """Stops writing and deletes everything."""
+        """Deletes everything and stops writing."""
+        locks.remove(self.folder / JOURNAL)
         self.leave()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _file(self, split: str, *, recover: bool = False) -> "_SplitFile":
         """The file of a split, begun if need be."""
@@ -110,17 +109,6 @@ class PartialStore:
             self._splits[split] = _SplitFile(path, recover=recover)
             self.classes[split] = {}
         return self._splits[split]
-
-    def _lock(self) -> None:
-        try:
-            # Freed by the system with the process, so it is never stale.
-            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._journal.close()
-            raise UserError(
-                f"another process is writing {self.folder}; wait for it, or choose "
-                "another --data_dir"
-            ) from error
 
     def _read_journal(self) -> list[dict[str, Any]]:
         """The finished classes of an earlier program that wrote the same."""

@@ -7,13 +7,15 @@ leaves long strings in the file.
 
 import ast
 import io
+import reprlib
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from prwn_tf.data.lazy_array import Span
 
 LONG = 1024  # bytes; longer strings stay in the file
+_KEYS = (str, bytes, int, float, type(None))
 
 
 class ForbiddenError(Exception):
@@ -109,7 +111,7 @@ class Machine:
             b"u": lambda: self._update(self._from_mark()),
             b"\x8f": lambda: push(set()),
             b"\x90": self._add,
-            b"\x91": lambda: push(frozenset(self._from_mark())),
+            b"\x91": lambda: push(frozenset(check_keys(self._from_mark()))),
             # The stack and the memo
             b"0": lambda: self._stack.pop(),
             b"1": self._from_mark,
@@ -193,7 +195,7 @@ class Machine:
         _of_type(self._stack[-1], list).extend(values)
 
     def _add(self) -> None:
-        values = self._from_mark()
+        values = check_keys(self._from_mark())
         _of_type(self._stack[-1], set).update(values)
 
     def _update(self, values: list[Any]) -> None:
@@ -204,6 +206,19 @@ class Machine:
         self._build_value(self._stack[-1], state)
 
 
+def check_keys(values: Collection[Any]) -> Collection[Any]:
+    """The values, if they are plain ones to be hashed: deep tuples end the process."""
+    for value in values:
+        if not isinstance(value, _KEYS):
+            raise ForbiddenError(f"a {type(value).__name__} as a key")
+    return values
+
+
+def shown(value: Any) -> str:
+    """A value for messages, however deep or long it is."""
+    return reprlib.repr(value)
+
+
 def _of_type(value: Any, kind: type) -> Any:
     # Other types may run code of their own when they are added to.
     if type(value) is not kind:
@@ -212,7 +227,7 @@ def _of_type(value: Any, kind: type) -> Any:
 
 
 def _pairs(values: list[Any]) -> dict[Any, Any]:
-    return dict(zip(values[::2], values[1::2], strict=True))
+    return dict(zip(check_keys(values[::2]), values[1::2], strict=True))
 
 
 def _decimal(line: bytes) -> int | bool:
@@ -224,5 +239,5 @@ def _name(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
-        raise ForbiddenError(f"a name that is {value!r}")
+        raise ForbiddenError(f"a name that is {shown(value)}")
     return value

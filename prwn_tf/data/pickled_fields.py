@@ -76,8 +76,13 @@ def names(path: pathlib.Path, key: str, value: Any) -> list[str]:
     """A list of names in any form."""
     if isinstance(value, LazyArray):
         value = value.read().tolist() if value.objects is None else value.objects
-    if isinstance(value, Mapping):  # number -> name, of some versions
-        value = [name for _, name in sorted(value.items())]
+    if isinstance(value, Mapping) and all(type(number) is int for number in value):
+        value = [name for _, name in sorted(value.items())]  # of some versions
     if not isinstance(value, list | tuple):
-        raise UserError(f"{path}: {key!r} should be a list, found {kind(value)}")
+        raise UserError(
+            f"{path}: {key!r} should be a list, or number -> name, found {kind(value)}"
+        )
+    for name in value:
+        if not isinstance(name, str | bytes | int):
+            raise UserError(f"{path}: {key!r} should be of names, found {kind(name)}")
     return [text(name) for name in value]

@@ -32,6 +32,9 @@ class Images(Protocol):
     def place(self, index: int) -> str:
         """Where an image is, for messages."""
 
+    def states(self) -> list[Any]:
+        """What tells other images from these without reading them, as JSON."""
+
 
 @dataclasses.dataclass(frozen=True)
 class RawClass:
@@ -65,6 +68,9 @@ class ImageFiles:
     def place(self, index: int) -> str:
         return tree.shown(self.paths[index])
 
+    def states(self) -> list[Any]:
+        return [[tree.shown(path), *_size_and_time(path)] for path in self.paths]
+
 
 @dataclasses.dataclass(frozen=True)
 class EncodedRows:
@@ -82,6 +88,10 @@ class EncodedRows:
 
     def place(self, index: int) -> str:
         return f"image {self.rows[index]} of {self.origin}"
+
+    def states(self) -> list[Any]:
+        files = {self.items[row].path for row in self.rows}
+        return [self.origin, *self.rows, *map(_size_and_time, files)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +112,18 @@ class PixelRows:
 
     def place(self, index: int) -> str:
         return f"image {self.rows[index]} of {self.origin}"
+
+    def states(self) -> list[Any]:
+        return [self.origin, *self.rows, _size_and_time(self.array.path)]
+
+
+def _size_and_time(path: str | os.PathLike[str]) -> list[int]:
+    """Size and time of the last change of a file; nothing if it cannot be read."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return []
+    return [found.st_size, found.st_mtime_ns]
 
 
 @dataclasses.dataclass(frozen=True)

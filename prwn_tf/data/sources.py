@@ -1,12 +1,20 @@
 """What a user gives as --source: a folder, or an archive, unpacked for a while."""
 
 import contextlib
+import os
 import pathlib
-import shutil
 from collections.abc import Iterator
 
-from prwn_tf.data import archives, legacy_pickle, tree
-from prwn_tf.errors import UserError
+from prwn_tf.data import archives, imagenet, legacy_pickle, tree
+from prwn_tf.errors import StorageError, UserError
+
+
+def check(source: pathlib.Path, flag: str) -> None:
+    """Raises unless the value of a flag is a file or a folder."""
+    if not source.exists():
+        raise UserError(f"{source} does not exist; give what you have as --{flag}")
+    if not source.is_dir() and not source.is_file():
+        raise UserError(f"{source} is neither a file nor a folder; save it to a file")
 
 
 @contextlib.contextmanager
@@ -14,22 +22,37 @@ def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path
     """The folder of raw files; a single pickle is given as it is.
 
     Args:
-        scratch: folder to unpack an archive in, which is deleted at the end.
+        scratch: folder to unpack archives in.
     """
-    if not source.exists():
-        raise UserError(f"{source} does not exist; give what you have as --source")
-    if not source.is_dir() and not source.is_file():
-        raise UserError(f"{source} is neither a file nor a folder; save it to a file")
-    shutil.rmtree(scratch, ignore_errors=True)
+    packed = _archives(source)
     try:
-        if source.is_dir() or legacy_pickle.looks_like_one(tree.beginning(source)):
-            yield source
-        else:
-            print(f"unpacking {source}", flush=True)
-            archives.unpack(source, scratch)
-            yield scratch
+        for path, called in packed.items():
+            print(f"unpacking {tree.shown(path)}", flush=True)
+            archives.unpack(path, scratch, called)
+        yield scratch if packed else source
+    except StorageError:
+        raise  # it is about the disk that is written to
     except UserError as error:
         # The user knows the archive, and not where it was unpacked.
         raise type(error)(str(error).replace(str(scratch), str(source))) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _archives(source: pathlib.Path) -> dict[pathlib.Path, str]:
+    """What is to be unpacked, and its name in the source if that is a folder."""
+    if not source.is_dir():
+        is_pickle = legacy_pickle.looks_like_one(tree.beginning(source))
+        return {} if is_pickle else {source: ""}
+    found = {}
+    for folder in tree.walk(source):
+        for name in folder.others:
+            if name.lower().endswith(archives.SUFFIXES):
+                path = pathlib.Path(folder.path, name)
+                found[path] = os.path.relpath(path, os.path.abspath(source))
+        # They are what was in the archives, or what is used beside them.
+        if folder.images or any(map(_is_packed_data, folder.others)):
+            return {}
+    return found
+
+
+def _is_packed_data(name: str) -> bool:
+    return name.lower().endswith(imagenet.PACKED_SUFFIXES)

@@ -25,7 +25,7 @@ import numpy as np
 
 from prwn_tf import files
 from prwn_tf.data import manifest
-from prwn_tf.data.partial_store import PartialStore
+from prwn_tf.data.partial_store import JOURNAL, PartialStore
 from prwn_tf.errors import UserError
 
 MANIFEST = manifest.FILE
@@ -33,6 +33,7 @@ SPLITS = manifest.SPLITS
 UNLABELED = manifest.UNLABELED
 UINT8 = np.dtype(np.uint8)
 read_manifest = manifest.read
+is_dataset = manifest.is_dataset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +168,7 @@ class StoreWriter:
         )
 
     def __enter__(self) -> "StoreWriter":
-        _check_replaceable(self._directory)
+        check_replaceable(self._directory)
         with files.storage_errors(self._directory):
             self._partial.open(SPLITS)
         return self
@@ -218,24 +219,31 @@ class StoreWriter:
         return images
 
     def __exit__(self, kind, *unused) -> None:
-        if self._resumable and kind in (KeyboardInterrupt, SystemExit):
-            self._partial.leave()
+        if kind is not None:
+            self._give_up(kind)
             return
         try:
-            if kind is None:
-                with files.storage_errors(self._directory):
-                    self._publish()
-        finally:
+            with files.storage_errors(self._directory):
+                self._publish()
+        except BaseException as error:
+            self._give_up(type(error))
+            raise
+
+    def _give_up(self, kind: type[BaseException]) -> None:
+        if self._resumable and kind in (KeyboardInterrupt, SystemExit):
+            self._partial.leave()
+        else:
             self._partial.remove()
 
     def _publish(self) -> None:
-        self._partial.close()
+        self._partial.flush()
         files.write_json(self._partial.folder / MANIFEST, self._manifest())
+        check_replaceable(self._directory)
         old = self._directory.with_name(f".{self._directory.name}.old")
         shutil.rmtree(old, ignore_errors=True)
         if self._directory.exists():
             self._directory.rename(old)
-        self._partial.folder.rename(self._directory)
+        self._partial.move(self._directory)
         shutil.rmtree(old, ignore_errors=True)
 
     def _manifest(self) -> dict[str, Any]:
@@ -257,14 +265,16 @@ class StoreWriter:
         }
 
 
-def _check_replaceable(directory: pathlib.Path) -> None:
+def check_replaceable(directory: pathlib.Path) -> None:
     """Raises if publishing would delete files that are no data set of ours."""
-    if (directory / MANIFEST).exists() or not directory.exists():
+    if not directory.exists():
         return
-    if not directory.is_dir() or any(directory.iterdir()):
+    ours = {MANIFEST, JOURNAL, *(f"{part}.bin" for part in (*SPLITS, UNLABELED))}
+    found = {path.name for path in directory.iterdir()} if directory.is_dir() else None
+    if found is None or (found and not (found <= ours and is_dataset(directory))):
         raise UserError(
             f"{directory} holds files that are no prepared data set, and would be "
-            "replaced by one; choose another --data_dir"
+            "replaced by one; move them, or choose another --data_dir"
         )
 
 

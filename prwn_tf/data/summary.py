@@ -3,7 +3,7 @@
 import pathlib
 from typing import Any
 
-from prwn_tf.data import store
+from prwn_tf.data import store, tree
 from prwn_tf.errors import UserError
 
 NAMED = 5
@@ -13,12 +13,13 @@ def lines(directory: pathlib.Path) -> list[str]:
     """Splits, size, and what was left out or is unlike the published data set."""
     manifest = store.read_manifest(directory)
     try:
-        return [
+        found = [
             _splits(manifest),
             *_skipped(manifest),
             *_partial(manifest),
             *_uneven(manifest),
         ]
+        return [tree.plain(line) for line in found]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{directory / store.MANIFEST} is damaged ({error!r}); prepare the data "

@@ -2,11 +2,12 @@
 
 import os
 import pathlib
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from prwn_tf.data import image_header
-from prwn_tf.data.store import MANIFEST
+from prwn_tf.data.store import MANIFEST, is_dataset
 from prwn_tf.errors import UserError
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp")
@@ -34,8 +35,8 @@ class Folder(NamedTuple):
 def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[Folder]:
     """Every folder from `root` down, each before those inside it.
 
-    Links are followed, but no folder is visited twice. Hidden folders, prepared data
-    sets and the folders to `exclude` are left out.
+    Links are followed, but no folder is visited twice. Inside of `root`, hidden folders
+    and prepared data sets are left out, as are the folders to `exclude`.
     """
     seen = {os.path.realpath(path) for path in exclude}
     waiting = [(os.path.abspath(root), 0)]
@@ -46,7 +47,7 @@ def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[F
             continue
         seen.add(real)
         folder = _scan(path)
-        if MANIFEST in folder.others:
+        if depth and MANIFEST in folder.others and is_dataset(pathlib.Path(path)):
             continue
         kept = [
             name
@@ -61,7 +62,17 @@ def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[F
 
 def shown(path: str | os.PathLike[str]) -> str:
     """A path as text that can be printed and stored, whatever bytes it is made of."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    return plain(os.fsencode(path).decode("utf-8", "replace"))
+
+
+def plain(text: str) -> str:
+    """Text without line breaks and codes that a terminal would obey."""
+    if text.isprintable():
+        return text
+    return "".join(
+        repr(c)[1:-1] if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c
+        for c in text
+    )
 
 
 def _scan(path: str) -> Folder:

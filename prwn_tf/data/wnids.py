@@ -217,15 +217,5 @@ def tiered() -> dict[str, list[str]]:
     }
 
 
-def tiered_categories() -> dict[str, str]:
-    """The category of each of tiered-ImageNet's classes, both as wnids."""
-    return {
-        wnid: f"n{category}"
-        for categories in _TIERED.values()
-        for category, digits in categories.items()
-        for wnid in _wnids(digits)
-    }
-
-
 def _wnids(digits: str) -> list[str]:
     return [f"n{number}" for number in digits.split()]

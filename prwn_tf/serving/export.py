@@ -1,11 +1,10 @@
 """A trained run -> a folder that TensorFlow alone can serve."""
 
 import pathlib
-import shutil
-import tempfile
 from typing import Any
 
 from prwn_tf import files
+from prwn_tf.data import locks
 from prwn_tf.serving import manifest, trained
 from prwn_tf.training import workdir as workdir_lib
 
@@ -15,16 +14,12 @@ def export(workdir: pathlib.Path, output: pathlib.Path) -> dict[str, Any]:
     manifest.check_output(output)
     model = trained.load(workdir)
     about = model.about | {"versions": workdir_lib.versions()}
-    parent = output.absolute().parent
-    with files.storage_errors(output):
-        beside = pathlib.Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=parent))
-        try:
-            folder = beside / "new"
-            model.functions.save(folder)
-            manifest.write(folder, about)
-            if output.exists():
-                output.rename(beside / "old")
-            folder.rename(output)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+    place = output.absolute()
+    beside = place.with_name(f".{place.name}.scratch")
+    with locks.scratch(beside), files.storage_errors(output):
+        model.functions.save(beside / "new")
+        manifest.write(beside / "new", about)
+        if output.exists():
+            output.rename(beside / "old")
+        (beside / "new").rename(output)
     return about

@@ -29,7 +29,7 @@ def is_export(folder: pathlib.Path) -> bool:
 def check_output(output: pathlib.Path) -> None:
     """Raises unless a folder can be made, or is an export to be replaced."""
     empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
-    if not empty and not is_export(output):
+    if not empty and not _is_export_alone(output):
         raise UserError(
             f"--output={output} holds something else than an exported model; give an "
             "empty or a new folder"
@@ -37,23 +37,39 @@ def check_output(output: pathlib.Path) -> None:
     files.check_writable(output.absolute().parent)
 
 
+def _is_export_alone(folder: pathlib.Path) -> bool:
+    """Whether everything in a folder was written by `export`."""
+    if not is_export(folder):
+        return False
+    try:
+        expected = _content(folder)["files"]
+    except UserError:
+        return False
+    return set(_files(folder)) <= expected.keys()
+
+
 def read(folder: pathlib.Path) -> dict[str, Any]:
     """The description of an exported model, all of its files verified."""
+    content = _content(folder)
+    if content.get("version") != VERSION:
+        raise UserError(
+            f"{folder} was exported in version {content.get('version')!r}, this is "
+            f"version {VERSION}; export the run again"
+        )
+    _verify(folder, content["files"])
+    return content
+
+
+def _content(folder: pathlib.Path) -> dict[str, Any]:
+    """What the manifest says, if it is that of an export of any version."""
     content = files.read_json(folder / NAME)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UserError(
             f"{folder / NAME} does not describe an exported model; export one with "
             "python -m prwn_tf.export"
         )
-    if content.get("version") != VERSION:
-        raise UserError(
-            f"{folder} was exported in version {content.get('version')!r}, this is "
-            f"version {VERSION}; export the run again"
-        )
-    expected = content.get("files")
-    if not isinstance(expected, dict):
+    if not isinstance(content.get("files"), dict):
         raise UserError(f"{folder / NAME} lists no files; export the run again")
-    _verify(folder, expected)
     return content
 
 

@@ -197,6 +197,23 @@ def test_a_disk_that_fills_up(tmp_path):
     assert not any((tmp_path / "data").iterdir())
 
 
+def test_a_disk_that_fills_up_while_unpacking(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("cat/1.png", os.urandom(2**21))
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "prwn_tf.prepare", "--dataset=folder"),
+            *(f"--source={tmp_path / 'a.zip'}", f"--data_dir={tmp_path / 'data'}"),
+        ],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20)),
+        capture_output=True,
+        text=True,
+    )
+    where = f"cannot write {tmp_path / 'data'}"
+    program.assert_one_line(result, 4, where, "File too large", "free some")
+    assert not any((tmp_path / "data").iterdir())
+
+
 def test_nothing_to_verify(tmp_path):
     result = prepare(tmp_path, "--dataset=mini", "--verify")
     program.assert_one_line(result, 2, "nothing to verify", "not a prepared data set")
@@ -215,19 +232,44 @@ def many_images(folder):
     return folder
 
 
+def stop_in_the_middle(tmp_path, flags, number):
+    """Starts an import and sends it a signal after a few classes."""
+    journal = tmp_path / "data/.mini.incomplete/journal.jsonl"
+    process = program.start("prepare", *flags)
+    while not journal.exists() or journal.read_text().count("\n") < 4:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.002)
+    process.send_signal(number)
+    _, errors = process.communicate()
+    return process.returncode, errors
+
+
+def test_a_terminated_import_keeps_what_it_decoded_and_nothing_else(tmp_path):
+    archive = tmp_path / "mini.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for path in many_images(tmp_path / "in").rglob("*.png"):
+            packed.write(path, path.relative_to(tmp_path))
+    flags = [
+        *("--dataset=mini", f"--source={archive}", f"--data_dir={tmp_path / 'data'}"),
+        *("--allow_partial", "--image_size=64"),
+    ]
+    assert stop_in_the_middle(tmp_path, flags, signal.SIGTERM) == (143, "")
+    left = [path.name for path in (tmp_path / "data").iterdir()]
+    assert left == [".mini.incomplete"]
+
+    again = program.run("prepare", *flags)
+    assert again.returncode == 0, again.stderr
+    assert "continuing where an earlier run was stopped" in again.stdout
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["mini"]
+
+
 def test_a_killed_import_is_completed_by_the_next(tmp_path):
     source = many_images(tmp_path / "in")
     flags = [
         *("--dataset=mini", f"--source={source}", f"--data_dir={tmp_path / 'data'}"),
         *("--allow_partial", "--image_size=64"),
     ]
-    journal = tmp_path / "data/.mini.incomplete/journal.jsonl"
-    process = program.start("prepare", *flags)
-    while not journal.exists() or journal.read_text().count("\n") < 4:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    stop_in_the_middle(tmp_path, flags, signal.SIGKILL)
     not_prepared = program.run("train", "--dataset=mini", flags[2])
     program.assert_one_line(not_prepared, 2, "mini is not prepared")
 

@@ -120,6 +120,31 @@ def test_what_is_skipped_is_counted(tmp_path):
     }
 
 
+def test_strays_and_further_folders_beside_given_splits_are_counted(tmp_path):
+    for split in ("train", "val", "test"):
+        made.class_folders(tmp_path / split, [f"{split} a", f"{split} b"], images=2)
+    made.write(tmp_path / "train/stray.png", made.png(0, 0))
+    made.write(tmp_path / "stray.png", made.png(0, 0))
+    made.class_folders(tmp_path / "more", ["c", "d"], images=2)
+    made.write(tmp_path / "more/notes.txt", b"x")
+    plan = folder.find(tmp_path)
+
+    assert {split: len(names) for split, names in found(plan).items()} == {
+        "train": 2,
+        "val": 2,
+        "test": 2,
+    }
+    assert plan.skipped == {
+        tree.NOT_IMAGES: 1,
+        "images outside of class folders": 6,
+    }
+
+
+def test_a_class_may_be_called_train(tmp_path):
+    plan = folder.find(made.class_folders(tmp_path, [*NAMES, "train"]))
+    assert "train" in {raw.name for raw in plan.classes}
+
+
 def test_names_with_spaces_and_letters_of_all_kinds(tmp_path):
     names = ["Zürich", "東京", "a b", "ñ", "x (1)", "é"]
     plan = folder.find(made.class_folders(tmp_path, names, images=2))
@@ -203,6 +228,12 @@ def test_a_missing_split(tmp_path):
     made.class_folders(tmp_path / "train", ["a", "b"])
     made.class_folders(tmp_path / "val", ["c", "d"])
     refused(tmp_path, "for train, val but none for test; add it, or put all classes")
+
+
+def test_two_folders_for_one_split(tmp_path):
+    for split in ("train", "val", "Validation", "test"):
+        made.class_folders(tmp_path / split, [f"{split} a", f"{split} b"])
+    refused(tmp_path, "two folders of classes for val, Validation and val; put")
 
 
 def test_a_class_in_two_splits(tmp_path):

@@ -367,6 +367,24 @@ def ilsvrc(folder):
     return folder
 
 
+def ilsvrc_tar(folder):
+    """A tar of a tar for each class, as it is published."""
+    wnid_folders(folder / "raw", TIERED)
+    with tarfile.open(folder / "ILSVRC2012_img_train.tar", "w") as outer:
+        for path in (folder / "raw").iterdir():
+            with tarfile.open(folder / f"{path.name}.tar", "w") as inner:
+                for image in path.iterdir():
+                    inner.add(image, f"{path.name}_{image.stem}.JPEG")
+            outer.add(folder / f"{path.name}.tar", f"{path.name}.tar")
+    return folder / "ILSVRC2012_img_train.tar"
+
+
+def folder_of_tars(folder):
+    path = ilsvrc_tar(folder / "made")
+    (folder / "in").mkdir()
+    return path.rename(folder / "in" / path.name).parent
+
+
 def named_in_words(folder):
     png_pickles(folder)
     words = {name: f"bird {name[-3:]}, Avis" for name in labels(TIERED)}
@@ -386,6 +404,8 @@ def named_in_words(folder):
         (lambda folder: arrays(folder, np.savez_compressed), "arrays of pixels"),
         (pickles_beside_arrays, "pickles of PNG images"),
         (ilsvrc, "class folders"),
+        (ilsvrc_tar, "class folders"),
+        (folder_of_tars, "class folders"),
         (named_in_words, "pickles of PNG images"),
     ],
 )
@@ -414,6 +434,11 @@ def test_names_in_words_keep_the_split_of_their_file(tmp_path):
     stores = prepare("tiered", tmp_path, source)
     assert [len(part.names) for part in stores.values()] == [2, 2, 2]
     assert all("Avis" in name for part in stores.values() for name in part.names)
+    assert store.read_manifest(tmp_path / "tiered")["partial"] == {
+        "missing": 602,
+        "of": 608,
+        "classes": [],  # which ones cannot be told
+    }
 
 
 def test_labels_that_do_not_fit(tmp_path):
@@ -427,7 +452,29 @@ def test_labels_that_do_not_fit(tmp_path):
     refused("tiered", tmp_path, source, "image 3 has label 7, but .* names 2 classes")
 
     path.write_bytes(made.pickled({"labels": [0, 1]}, 2))
-    refused("tiered", tmp_path, source, "val_images_png.pkl has no labels beside it")
+    message = r"val_images_png.pkl was given without its labels; .* val_labels.pkl"
+    refused("tiered", tmp_path, source, message)
+    refused("tiered", tmp_path, source / "val_images_png.pkl", message)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({0: "n1", "a": "n2"}, "should be a list, or number -> name, found a dict"),
+        ([["n1"], "n2"], "'label_specific_str' should be of names, found a list"),
+        (3, "should be a list, or number -> name, found a int"),
+    ],
+)
+def test_names_that_are_none(tmp_path, names, message):
+    source = png_pickles(tmp_path / "in")
+    tiered_labels(source, "val", 2, names)
+    refused("tiered", tmp_path, source, message)
+
+
+def test_names_by_number(tmp_path):
+    source = png_pickles(tmp_path / "in")
+    tiered_labels(source, "val", 2, dict(enumerate(TIERED["val"])))
+    assert_right(prepare("tiered", tmp_path, source), TIERED)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -121,6 +122,15 @@ def test_a_class_that_is_left_with_one_image(tmp_path, source):
     )
 
 
+def test_names_do_not_command_the_terminal(tmp_path, source):
+    made.write(source / NAMES[0] / "\x1b[31m.jpg", b"")
+    prepare(tmp_path, source, skip_bad_images=True)
+    text = "".join(summary.lines(tmp_path / "folder"))
+
+    assert r"\x1b[31m.jpg is empty" in text
+    assert text.isprintable()
+
+
 def test_a_file_that_cannot_be_read(tmp_path, source):
     (source / NAMES[1] / "gone.jpg").symlink_to(tmp_path / "nowhere")
     refused(tmp_path, source, r"gone.jpg cannot be read: No such file")
@@ -155,7 +165,9 @@ def test_an_older_data_set_survives_a_failed_try(tmp_path, source):
     store.verify(tmp_path / "folder")
 
 
-def test_an_interrupted_import_is_continued(tmp_path, source, monkeypatch, capsys):
+def interrupt(tmp_path, source):
+    """Stops an import after three of its classes."""
+
     class Interrupted(ingest.Decoder):
         calls = 0
 
@@ -165,12 +177,48 @@ def test_an_interrupted_import_is_continued(tmp_path, source, monkeypatch, capsy
                 raise KeyboardInterrupt
             return super().__call__(contents)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ingest, "Decoder", Interrupted)
         with pytest.raises(KeyboardInterrupt):
             prepare(tmp_path, source)
     assert not (tmp_path / "folder").exists()
 
+
+def test_a_changed_file_is_decoded_again(tmp_path, source):
+    paths = [source / name / "1.png" for name in NAMES]  # in the middle of a class
+    for path in paths:
+        path.write_bytes(made.png(0, 1).ljust(100, b"\0"))
+    interrupt(tmp_path, source)
+    for path in paths:
+        before = path.stat()
+        path.write_bytes(made.png(200, 1).ljust(100, b"\0"))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    stores = prepare(tmp_path, source)
+
+    for part in stores.values():
+        for place in range(len(part.names)):
+            found = part.read(part.rows(place)[1:2])
+            np.testing.assert_array_equal(found, [made.pixels(200, 1)])
+
+
+def test_an_interrupted_import_of_an_archive_is_continued(tmp_path, source, capsys):
+    path = tmp_path / "in.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for image in source.rglob("*.png"):
+            archive.write(image, image.relative_to(source))
+    interrupt(tmp_path, path)
+    prepare(tmp_path, path)
+    assert "an earlier run was stopped, at image 12" in capsys.readouterr().out
+
+    (tmp_path / "folder").rename(tmp_path / "before")
+    interrupt(tmp_path, path)
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    prepare(tmp_path, path)
+    assert "stopped" not in capsys.readouterr().out
+
+
+def test_an_interrupted_import_is_continued(tmp_path, source, capsys):
+    interrupt(tmp_path, source)
     prepare(tmp_path, source)
     assert "continuing where an earlier run was stopped, at image 12" in (
         capsys.readouterr().out

@@ -158,6 +158,38 @@ def test_what_else_is_forbidden(tmp_path, content, message):
     assert_refused(tmp_path / "a", content, message)
 
 
+NESTED = b"]" * 5000 + b"a" * 4999  # a list in a list in a list ...
+TUPLES = b")" + b"\x85" * 1_000_000  # to hash them would end the process
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"cbuiltins\nlist\n" + NESTED + b"I1\n\x86R.", r"a list of \(\[\[.*, 1\)"),
+        (NESTED + b")R.", r"asks for a call of \[\["),
+        (NESTED + b"\x8c\x01x\x93.", r"asks for a name that is \[\["),
+        (b"cnumpy\ndtype\n" + NESTED + b"\x85R.", r"asks for an array of \[\["),
+        (b"}" + TUPLES + b"I1\ns.", "asks for a tuple as a key"),
+        (b"(" + TUPLES + b"I1\nd.", "asks for a tuple as a key"),
+        (b"\x8f(" + TUPLES + b"\x90.", "asks for a tuple as a key"),
+        (b"(" + TUPLES + b"\x91.", "asks for a tuple as a key"),
+        (b"cbuiltins\nset\n](" + TUPLES + b"e\x85R.", "asks for a tuple as a key"),
+        (
+            b"ccollections\nOrderedDict\n](" + TUPLES + b"I1\n\x86e\x85R.",
+            "asks for a tuple as a key",
+        ),
+        (
+            # A tuple times a billion is a billion tuples.
+            b"cnumpy.core.numeric\n_frombuffer\n(C\x01xcnumpy\ndtype\n(S'u1'\ntR"
+            b"((I1\nI2\ntI999999999\nt\x8c\x01CtR.",
+            r"asks for an array of shape \(\(1, 2\), 999999999\)",
+        ),
+    ],
+)
+def test_what_is_too_deep(tmp_path, content, message):
+    assert_refused(tmp_path / "a", content, message)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -169,7 +201,7 @@ def test_what_else_is_forbidden(tmp_path, content, message):
         (b"\x80\x04\x8e" + b"\xff" * 8, "damaged or cut short"),
         (b"\x80\x02T\xff\xff\xff\xff.", "damaged or cut short"),
         (b"I" + b"9" * 5000 + b"\n.", "damaged or cut short"),
-        (b"\x80\x02}q\x00]q\x01K\x01s.", "damaged or cut short"),
+        (b"\x80\x02}q\x00]q\x01K\x01s.", "asks for a list as a key"),
         (b"h\x05.", "damaged or cut short"),
     ],
 )

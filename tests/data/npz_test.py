@@ -51,7 +51,7 @@ def test_a_cut_file(tmp_path, save, keep):
     save(tmp_path / "a.npz", images=IMAGES)
     content = (tmp_path / "a.npz").read_bytes()
     (tmp_path / "a.npz").write_bytes(content[:keep])
-    refused(tmp_path, "damaged or cut short")
+    refused(tmp_path, "damaged, cut short or encrypted")
 
 
 def test_a_bomb(tmp_path):
@@ -67,4 +67,36 @@ def test_an_array_that_claims_more_than_there_is(tmp_path):
     )
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("images.npy", head.getvalue() + bytes(100))
-    refused(tmp_path, "damaged or cut short .*100 bytes for an array")
+    refused(tmp_path, "damaged, cut short .*100 bytes for an array")
+
+
+def packed(path, method):
+    npy = io.BytesIO()
+    np.save(npy, IMAGES)
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("images.npy", npy.getvalue())
+    return bytearray(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (zipfile.ZIP_LZMA, "a.npz is damaged, cut short or encrypted"),
+        (zipfile.ZIP_BZIP2, r"cannot read .*a.npz: Invalid data stream"),
+    ],
+)
+def test_damage_in_other_packings(tmp_path, method, message):
+    content = packed(tmp_path / "a.npz", method)
+    npz.load(tmp_path / "a.npz", "images", tmp_path / "scratch")
+    content[60:90] = bytes(30)
+    (tmp_path / "a.npz").write_bytes(content)
+    refused(tmp_path, message)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_encrypted_file(tmp_path, method):
+    content = packed(tmp_path / "a.npz", method)
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "a.npz").write_bytes(content)
+    refused(tmp_path, "encrypted")

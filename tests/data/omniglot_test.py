@@ -14,6 +14,7 @@ import pytest
 
 from prwn_tf.data import omniglot, omniglot_sources, splits, store
 from prwn_tf.errors import UserError
+from tests.data import made
 
 ARCHIVE = pathlib.Path(__file__).parents[3] / "shared/data/omniglot/omniglot_png.tar.gz"
 CHARACTERS = {
@@ -261,6 +262,16 @@ def test_a_missing_source_is_refused(tmp_path):
 def test_an_empty_folder_is_refused(tmp_path):
     (tmp_path / "in").mkdir()
     assert_refused(tmp_path / "out", tmp_path / "in", "holds no Omniglot drawing")
+
+
+def test_a_pickle_of_others_is_named(tmp_path):
+    images = np.zeros((2, 28, 28, 1), np.uint8)
+    content = {"images": images, "labels": np.array([0, 1]), "label_str": ["a", "b"]}
+    path = tmp_path / "in/train_vinyals_aug90.pkl"
+    made.write(path, made.pickled(content, "python2"))
+    for source in (path, path.parent):
+        message = r"vinyals_aug90.pkl is a pickle; .* give --source the folder with im"
+        assert_refused(tmp_path / "out", source, message)
 
 
 def test_half_of_omniglot_is_refused(halves, tmp_path):

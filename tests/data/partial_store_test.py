@@ -12,6 +12,7 @@ import pytest
 from prwn_tf.data import store
 from prwn_tf.data.partial_store import JOURNAL
 from prwn_tf.errors import StorageError, UserError
+from tests.data import made
 
 CLASSES = [("train", "a"), ("train", "b"), ("val", "c"), ("test", "d"), ("train", "e")]
 
@@ -160,6 +161,42 @@ def test_files_of_others_are_never_replaced(tmp_path):
 
     assert (tmp_path / "pictures/cat.jpg").read_bytes() == b"mine"
     assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"manifest.json": b'{"format": "prwn_tf export"}', "saved_model.pb": b"graph"},
+        {"manifest.json": b'{"name": "a web page"}'},
+        {"manifest.json": b"{", "train.bin": b"somebody's"},
+        {"train.bin": b"somebody's"},
+    ],
+)
+def test_a_manifest_makes_no_data_set(tmp_path, content):
+    for name, text in content.items():
+        made.write(tmp_path / "new" / name, text)
+    with pytest.raises(UserError, match="that are no prepared data set, and"):
+        write(tmp_path / "new")
+    found = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
+    assert found == content
+
+
+def test_a_data_set_with_files_of_others_is_not_replaced(tmp_path):
+    write(tmp_path / "new")
+    (tmp_path / "new/thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match="no prepared data set"):
+        write(tmp_path / "new")
+    (tmp_path / "new/thesis.txt").unlink()
+
+    def late():
+        with writer(tmp_path / "new") as open_writer:
+            open_writer.add("train", "a", images("a"))
+            (tmp_path / "new/thesis.txt").write_text("years of work")
+
+    with pytest.raises(UserError, match="no prepared data set"):
+        late()
+    assert (tmp_path / "new/thesis.txt").read_text() == "years of work"
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 def test_a_place_that_cannot_be_written(tmp_path):

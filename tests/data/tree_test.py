@@ -1,5 +1,6 @@
 """What is seen of a folder tree, and what is left out."""
 
+import json
 import os
 import pathlib
 
@@ -52,16 +53,38 @@ def test_links_are_followed_but_not_in_circles(tmp_path):
 
 def test_prepared_data_and_excluded_folders_are_left_out(tmp_path):
     made.write(tmp_path / "cat/1.png", PNG)
-    made.write(tmp_path / "folder/manifest.json", b"{}")
+    manifest = json.dumps({"image_shape": [8, 8, 3], "splits": {}}).encode()
+    made.write(tmp_path / "folder/manifest.json", manifest)
     made.write(tmp_path / "loose/2.png", PNG)
 
     assert set(seen(tmp_path, [tmp_path / "loose"])) == {".", "cat"}
+    assert set(seen(tmp_path / "folder")) == {"."}  # what was asked for is looked at
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[1]", b"{", b"\xff", b'{"splits": 1}'])
+def test_other_manifests_are_files_like_any(tmp_path, content):
+    made.write(tmp_path / "cat/1.png", PNG)
+    made.write(tmp_path / "cat/manifest.json", content)
+    made.write(tmp_path / "manifest.json", content)
+
+    assert seen(tmp_path) == {
+        ".": ([], ["manifest.json"], ["cat"]),
+        "cat": (["1.png"], ["manifest.json"], []),
+    }
 
 
 def test_names_of_any_bytes_can_be_shown(tmp_path):
     name = os.fsdecode(b"caf\xe9")
     assert tree.shown(name) == "caf\ufffd"
     assert tree.shown(pathlib.Path("Zürich")) == "Zürich"
+
+
+def test_names_do_not_command_a_terminal():
+    assert tree.shown("a\x1b]0;owned\x07\nb\x9b1m\u2028") == (
+        r"a\x1b]0;owned\x07\nb\x9b1m\u2028"
+    )
+    for name in ("می\u200cخواهم", "全角\u3000空白", "👩\u200d🔬", "a b"):
+        assert tree.shown(name) == name
 
 
 def test_a_folder_that_cannot_be_read(tmp_path):

@@ -22,13 +22,6 @@ def test_tiered_has_the_published_counts():
     assert len({name for names in wnids.tiered().values() for name in names}) == 608
 
 
-def test_no_category_of_tiered_is_in_two_splits():
-    category_of = wnids.tiered_categories()
-    found = [{category_of[n] for n in names} for names in wnids.tiered().values()]
-    assert [len(categories) for categories in found] == [20, 6, 8]
-    assert len(set.union(*found)) == 34
-
-
 def test_overlap_of_the_two_is_as_counted():
     mini = set(wnids.mini()["test"])
     overlap = {split: len(mini & set(names)) for split, names in wnids.tiered().items()}
@@ -39,7 +32,5 @@ def test_overlap_of_the_two_is_as_counted():
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 def test_tiered_equals_the_published_list(split):
     with open(SHARED / f"data/splits/tiered_{split}.csv") as file:
-        published = {row[0]: row[1] for row in csv.reader(file) if row}
-    categories = wnids.tiered_categories()
+        published = [row[0] for row in csv.reader(file) if row]
     assert sorted(wnids.tiered()[split]) == sorted(published)
-    assert all(categories[name] == category for name, category in published.items())

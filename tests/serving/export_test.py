@@ -12,6 +12,7 @@ import tensorflow as tf
 from prwn_tf import config as config_lib
 from prwn_tf import files, methods
 from prwn_tf.config import TrainConfig
+from prwn_tf.data import locks
 from prwn_tf.errors import UserError
 from prwn_tf.serving import export as export_lib
 from prwn_tf.serving import manifest, served, trained
@@ -209,15 +210,40 @@ def test_an_altered_model_is_refused(exported, tmp_path, damage):
 
 def test_an_export_is_replaced_but_nothing_else(workdir, exported, tmp_path):
     folder = shutil.copytree(exported, tmp_path / "model")
-    (folder / "stray").write_text("")
+    next(folder.rglob("*.data-*")).write_bytes(b"damaged")
     export_lib.export(workdir, folder)
-    assert not (folder / "stray").exists()
+    manifest.read(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+    (folder / "variables/thesis").write_text("")
+    with pytest.raises(UserError, match="holds something else"):
+        export_lib.export(workdir, folder)
+    (folder / "variables/thesis").unlink()
+    about = files.read_json(folder / manifest.NAME)
+    files.write_json(folder / manifest.NAME, about | {"format": "of another program"})
+    with pytest.raises(UserError, match="holds something else"):
+        export_lib.export(workdir, folder)
 
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "text").write_text("")
     with pytest.raises(UserError, match="holds something else"):
         export_lib.export(workdir, tmp_path / "thesis")
+
+
+def test_what_a_killed_export_left_is_removed_by_the_next(workdir, tmp_path):
+    left = tmp_path / ".model.scratch/new/saved_model.pb"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    export_lib.export(workdir, tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_two_exports_to_one_folder(workdir, tmp_path):
+    with (
+        locks.scratch(tmp_path / ".model.scratch"),
+        pytest.raises(UserError, match="another process is writing"),
+    ):
+        export_lib.export(workdir, tmp_path / "model")
 
 
 def test_heads_with_a_way_of_their_own_are_exported_as_prototypes(tmp_path):

@@ -68,3 +68,9 @@ def test_a_folder_that_cannot_be_used(tmp_path, name, text):
     for find in (lambda path: folders.images(path, "support"), folders.support):
         with pytest.raises(UserError, match=text):
             find(tmp_path / name)
+
+
+def test_prepared_data_is_no_support_set(tmp_path, make_store):
+    make_store([2, 2])
+    with pytest.raises(UserError, match="holds 0 images but no folders"):
+        folders.support(tmp_path / "made")

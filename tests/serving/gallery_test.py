@@ -151,9 +151,16 @@ def test_thumbnails_keep_their_shape(tmp_path):
         paths.append(str(tmp_path / f"{name}.png"))
         image = np.full((*shape, 3), (200, 30, 60), np.uint8)
         (tmp_path / f"{name}.png").write_bytes(made.png(image))
+    # A wide photograph of a camera that was held upright.
+    photo = tf.io.encode_jpeg(np.full((30, 60, 3), (200, 30, 60), np.uint8)).numpy()
+    exif = b"Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
+    photo = photo[:2] + b"\xff\xe1\0" + bytes([2 + len(exif)]) + exif + photo[2:]
+    paths.append(str(tmp_path / "photo.jpg"))
+    (tmp_path / "photo.jpg").write_bytes(photo)
     found = thumbnails.thumbnails([*paths, str(tmp_path / "gone.png")])
     size = thumbnails.SIZE
-    expected = [(size // 2, size, 3), (size, size // 4, 3), (size, size, 3)]
+    shapes = [(size // 2, size), (size, size // 4), (size, size), (size, size // 2)]
+    expected = [(*shape, 3) for shape in shapes]
     assert list(found) == paths
     for source, shape in zip(found.values(), expected, strict=True):
         content = base64.b64decode(source.removeprefix("data:image/jpeg;base64,"))

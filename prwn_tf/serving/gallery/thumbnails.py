@@ -42,7 +42,10 @@ def _shape(content: bytes) -> tuple[int, int]:
     """Height and width of a thumbnail, of which the longer side is SIZE."""
     header = image_header.read(content)
     longer = max(header.height, header.width)
-    return tuple(max(1, SIZE * side // longer) for side in header[1:])
+    height, width = (
+        max(1, SIZE * side // longer) for side in (header.height, header.width)
+    )
+    return height, width
 
 
 def _source(square: tf.Tensor, height: int, width: int) -> str:
