@@ -15,7 +15,6 @@ from absl import flags
 
 from prwn_tf import cli, flag_sets, runs
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.evaluation import figures
 
@@ -43,7 +42,7 @@ def main() -> None:
     if "embedding" in what:
         figures.require("sklearn")
     spec, test = episodes(found[0].config.test)
-    stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
+    stores = runs.open_data(found, cli.data_dir())
     split = pools.whole(stores[FLAGS.split], FLAGS.split)
     pools.check(split, spec)
     if "ways" in what:

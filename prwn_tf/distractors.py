@@ -14,7 +14,6 @@ from absl import flags
 
 from prwn_tf import cli, flag_sets, runs
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 
@@ -33,7 +32,7 @@ def main() -> None:
             "episodes need distractors among their unlabelled images, got "
             f"--distractors={spec.distractors} --unlabeled={spec.unlabeled}"
         )
-    stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
+    stores = runs.open_data(found, cli.data_dir())
     pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
     settings = cli.analysis_settings(spec, found[0].config.test)
 

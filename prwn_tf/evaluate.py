@@ -43,6 +43,7 @@ def main() -> None:
     specs = cli.task_specs(config.test)
     check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
+    workdir.check_data(config, stores)
     split_pools = pools.for_run(config, stores)[FLAGS.split]
     for spec in specs:
         pools.check(split_pools, spec)

@@ -75,7 +75,7 @@ class Experiment:
                 self.pools["train"], self.config.label_ratio, self.config.label_seed
             ),
         )
-        self.workdir.describe(self.config, flags_text)
+        self.workdir.describe(self.config, self.stores, flags_text)
         return 0
 
     def _episodes(self, start: int) -> tf.data.Dataset:

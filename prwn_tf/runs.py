@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.data import catalog
 from prwn_tf.data.store import ClassStore
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
@@ -68,6 +69,14 @@ def open_runs(paths: Sequence[str], labels: Sequence[str] = ()) -> list[Run]:
     if len(set(labels)) < len(labels):
         raise UserError(f"two runs have the same label: {', '.join(labels)}")
     return [Run(*each) for each in zip(labels, workdirs, configs, strict=True)]
+
+
+def open_data(found: Sequence[Run], data_dir: pathlib.Path) -> dict[str, ClassStore]:
+    """The splits of the data set that some runs are of, the same for all."""
+    stores = catalog.open_prepared(found[0].config.dataset, data_dir)
+    for run in found:
+        run.workdir.check_data(run.config, stores)
+    return stores
 
 
 def check_finished(workdir: Workdir) -> None:

@@ -46,6 +46,7 @@ def main() -> None:
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     if FLAGS.verify_data:
         store.verify(catalog.location(config.dataset, cli.data_dir()))
+    workdir.check_data(config, stores)
     pools.for_run(config, stores)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
@@ -59,6 +60,7 @@ def main() -> None:
         plain = without_walk(config)
         inside = Workdir(workdir.path / "without_walk")
         inside.claim(plain, restart=FLAGS.restart)
+        inside.check_data(plain, stores)
         [base, *more] = experiment.run(plain, inside, stores, "")
         lines += [f"{'without walk':14} {evaluation}" for evaluation in (base, *more)]
         gain = 100 * (found[0].accuracy - base.accuracy)
