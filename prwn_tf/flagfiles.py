@@ -1,6 +1,7 @@
 """Mistakes in a flagfile, told with file and line, which absl's messages lack."""
 
 import difflib
+import os
 import pathlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -41,7 +42,7 @@ def _flagfiles(arguments: list[str]) -> Iterator[pathlib.Path]:
             continue
         if not equals and index + 1 < len(arguments):
             value = arguments[index + 1]
-        yield pathlib.Path(value).expanduser()
+        yield pathlib.Path(os.path.expanduser(value))
 
 
 def _known(name: str) -> bool:

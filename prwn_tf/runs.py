@@ -6,7 +6,7 @@ Nothing here loads TensorFlow until a model is asked for.
 import dataclasses
 import pathlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from prwn_tf.config import TrainConfig
@@ -45,13 +45,13 @@ class Run:
         )
 
 
-def open_runs(paths: Sequence[str], labels: Sequence[str] = ()) -> list[Run]:
+def open_runs(paths: Iterable[pathlib.Path], labels: Sequence[str] = ()) -> list[Run]:
     """The finished runs in some folders, all of one data set.
 
     Unless labels are given, a run is called by its method, and by its folder as well
     where two have the same method.
     """
-    workdirs = [Workdir(pathlib.Path(path)) for path in paths]
+    workdirs = [Workdir(path) for path in paths]
     configs = [workdir.load_config() for workdir in workdirs]
     for workdir in workdirs:
         check_finished(workdir)
@@ -67,7 +67,10 @@ def open_runs(paths: Sequence[str], labels: Sequence[str] = ()) -> list[Run]:
         )
     labels = labels or _labels(workdirs, configs)
     if len(set(labels)) < len(labels):
-        raise UserError(f"two runs have the same label: {', '.join(labels)}")
+        raise UserError(
+            f"two runs have the same label: {', '.join(labels)}; give each a --label "
+            "of its own"
+        )
     return [Run(*each) for each in zip(labels, workdirs, configs, strict=True)]
 
 

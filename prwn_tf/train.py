@@ -10,7 +10,6 @@ Interrupt it when you like; the same command continues where it stopped.
 """
 
 import dataclasses
-import pathlib
 
 from absl import flags
 
@@ -41,7 +40,7 @@ flags.adopt_module_key_flags(flag_sets)
 
 def main() -> None:
     config = cli.train_config()
-    workdir = Workdir(pathlib.Path(FLAGS.workdir or default_workdir(config)))
+    workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
     workdir.claim(config, restart=FLAGS.restart)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     if FLAGS.verify_data:

@@ -1,7 +1,6 @@
 """The `toy` experiment: the table and figures of the two sets in the plane."""
 
 import argparse
-import pathlib
 import shlex
 import sys
 import time
@@ -60,8 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     from toy import tables, tuning, whole
 
     start = time.monotonic()
-    output = pathlib.Path(arguments.output)
-    data_dir = pathlib.Path(arguments.data_dir).expanduser()
+    output = cli.path(arguments.output)
+    data_dir = cli.path(arguments.data_dir)
     datasets = arguments.dataset or toy.NAMES
     command = f"python tools/reproduce.py {shlex.join(sys.argv[1:])}"
     if arguments.tune:
