@@ -51,7 +51,7 @@ def main() -> None:
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
 
-    found = experiment.run(config, workdir, stores, FLAGS.flags_into_string())
+    step, found = experiment.run(config, workdir, stores, FLAGS.flags_into_string())
     lines = [f"{config.method:14} {evaluation}" for evaluation in found]
     compare = config.dataset == "glyphs" if FLAGS.compare is None else FLAGS.compare
     if compare and config.walk.weight > 0:
@@ -60,7 +60,7 @@ def main() -> None:
         inside = Workdir(workdir.path / "without_walk")
         inside.claim(plain, restart=FLAGS.restart)
         inside.check_data(plain, stores)
-        [base, *more] = experiment.run(plain, inside, stores, "")
+        _, [base, *more] = experiment.run(plain, inside, stores, "")
         lines += [f"{'without walk':14} {evaluation}" for evaluation in (base, *more)]
         gain = 100 * (found[0].accuracy - base.accuracy)
         lines.append(
@@ -68,7 +68,7 @@ def main() -> None:
             "network,\nlabelled images and number of episodes."
         )
     print("\n".join(["", f"test episodes: {config.test}", *lines]))
-    print(f"{config.episodes} episodes trained; results and model in {workdir.path}")
+    print(f"{step} episodes trained; results and model in {workdir.path}")
 
 
 def without_walk(config: TrainConfig) -> TrainConfig:

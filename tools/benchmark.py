@@ -69,7 +69,7 @@ def training_step(
     """
     import tensorflow as tf
 
-    from prwn_tf import experiment, methods, protocols
+    from prwn_tf import experiment, protocols
     from prwn_tf.config import EpisodeSpec
     from prwn_tf.episodes.pipeline import Episode
     from prwn_tf.training import loop, optimizer
@@ -80,9 +80,7 @@ def training_step(
         config, train=spec, image_shape=(size, size, channels), conv_block=conv_block
     )
     config = experiment.resolved(config)
-    model = methods.build_model(config)
-    model.compile(optimizer=optimizer.build_optimizer(config.optimizer))
-    model.optimizer.build(model.trainable_variables)
+    model = optimizer.trainable_model(config)
 
     def images(*shape: int) -> tf.Tensor:
         shape = [*shape, size, size, channels]
