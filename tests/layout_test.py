@@ -118,5 +118,6 @@ def test_the_notebook_of_the_readme_imports_us_in_time():
         capture_output=True,
         text=True,
         check=True,
+        env={"PATH": ""},
     )
     assert "import prwn_tf first" not in found.stderr
