@@ -9,13 +9,11 @@ consistency: the average VAT loss. embedding: PCA and t-SNE of one episode's cla
 """
 
 import dataclasses
-import pathlib
 
 from absl import flags
 
-from prwn_tf import cli, flag_sets, runs
+from prwn_tf import cli, files, flag_sets, runs
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.evaluation import figures
 
@@ -39,11 +37,11 @@ flags.adopt_module_key_flags(flag_sets)
 
 def main() -> None:
     what = cli.chosen("what", ANALYSES)
-    found = runs.open_runs(FLAGS.workdir, FLAGS.label)
+    found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
     if "embedding" in what:
         figures.require("sklearn")
     spec, test = episodes(found[0].config.test)
-    stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
+    stores = runs.open_data(found, cli.data_dir())
     split = pools.whole(stores[FLAGS.split], FLAGS.split)
     pools.check(split, spec)
     if "ways" in what:
@@ -56,12 +54,13 @@ def main() -> None:
         steps=FLAGS.walk_steps,
         epsilon=FLAGS.epsilon,
     )
+    output = cli.path(FLAGS.output or found[0].workdir.path / "analysis")
+    files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf.evaluation.analyses import ANALYSES as functions
 
     subjects = [run.subject(stores, FLAGS.split) for run in found]
-    output = pathlib.Path(FLAGS.output or found[0].workdir.path / "analysis")
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
     for name in what:
         finding = functions[name](subjects, settings)

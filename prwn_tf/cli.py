@@ -4,6 +4,7 @@ Nothing here loads TensorFlow, so that --help and mistakes are answered at once.
 """
 
 import dataclasses
+import errno
 import functools
 import itertools
 import os
@@ -18,11 +19,12 @@ from absl import app, flags, logging
 from prwn_tf import flagfiles, methods, protocols
 from prwn_tf.config import TERMS, EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog, store
-from prwn_tf.errors import Stopped, UserError
+from prwn_tf.errors import Stopped, StorageError, UserError
 from prwn_tf.evaluation import figures
 from prwn_tf.evaluation.settings import Settings
 
 FLAGS = flags.FLAGS
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}  # or not to be written
 
 
 def run(main: Callable[[], None]) -> None:
@@ -62,14 +64,27 @@ def _guarded(main: Callable[[], None], argv: list[str]) -> int:
     try:
         main()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _failed(error)
+    except OSError as error:
+        return _failed(_explained(error))
     except Stopped as stopped:
         print(stopped, file=sys.stderr)
         return stopped.exit_code
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _failed(error: UserError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def _explained(error: OSError) -> UserError:
+    """What the system refused, where nobody foresaw it: a forbidden or long name."""
+    kind = StorageError if error.errno in FULL else UserError
+    named = error.filename is not None and error.strerror is not None
+    return kind(f"{error.filename}: {error.strerror}" if named else str(error))
 
 
 def train_config() -> TrainConfig:
@@ -217,4 +232,9 @@ def _steps(texts: list[str]) -> tuple[int, ...]:
 
 def data_dir() -> pathlib.Path:
     """The folder of prepared data sets."""
-    return pathlib.Path(FLAGS.data_dir).expanduser()
+    return path(FLAGS.data_dir)
+
+
+def path(text: str | pathlib.Path) -> pathlib.Path:
+    """The path that a flag names; a shell leaves the ~ in --flag=~/here as it is."""
+    return pathlib.Path(os.path.expanduser(text))

@@ -122,8 +122,16 @@ class OptimizerConfig:
             f"learning_rate must be positive, got {self.learning_rate}",
         )
         require(
-            list(self.halve_at) == sorted(set(self.halve_at)),
-            f"halve_at must be increasing steps, got {self.halve_at}",
+            list(self.halve_at) == sorted({step for step in self.halve_at if step > 0}),
+            f"halve_at must be increasing steps above 0, got {self.halve_at}",
+        )
+        for name in ("beta_1", "beta_2"):
+            value = getattr(self, name)
+            require(0 <= value < 1, f"{name} must be in [0, 1), got {value}")
+        require(self.epsilon > 0, f"epsilon must be positive, got {self.epsilon}")
+        require(
+            self.weight_decay >= 0,
+            f"weight_decay must be >= 0, got {self.weight_decay}",
         )
 
 

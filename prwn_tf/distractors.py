@@ -8,13 +8,10 @@ Unset, there are as many distractor classes as ways and 10 unlabelled images a c
 as in the paper's analysis.
 """
 
-import pathlib
-
 from absl import flags
 
-from prwn_tf import cli, flag_sets, runs
+from prwn_tf import cli, files, flag_sets, runs
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 
@@ -26,22 +23,23 @@ flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:
-    found = runs.open_runs(FLAGS.workdir, FLAGS.label)
+    found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
     spec = cli.task_spec(default_spec(found[0].config.test, FLAGS.way))
     if spec.distractors == 0 or spec.unlabeled == 0:
         raise UserError(
             "episodes need distractors among their unlabelled images, got "
             f"--distractors={spec.distractors} --unlabeled={spec.unlabeled}"
         )
-    stores = catalog.open_prepared(found[0].config.dataset, cli.data_dir())
+    stores = runs.open_data(found, cli.data_dir())
     pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
     settings = cli.analysis_settings(spec, found[0].config.test)
+    output = cli.path(FLAGS.output or found[0].workdir.path / "analysis")
+    files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf.evaluation import distraction
 
     subjects = [run.subject(stores, FLAGS.split) for run in found]
-    output = pathlib.Path(FLAGS.output or found[0].workdir.path / "analysis")
     finding = distraction.find(subjects, settings)
     finding.publish(output)
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")

@@ -8,8 +8,6 @@ Unset flags describe the task that the model was trained for; several numbers in
 give a table of all combinations.
 """
 
-import pathlib
-
 from absl import flags
 
 from prwn_tf import cli, files, flag_sets
@@ -37,15 +35,18 @@ flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:
-    workdir = Workdir(pathlib.Path(FLAGS.workdir))
+    workdir = Workdir(cli.path(FLAGS.workdir))
     config = workdir.load_config()
     adaptations = cli.chosen("adapt", ADAPTATIONS)
     specs = cli.task_specs(config.test)
     check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
+    workdir.check_data(config, stores)
     split_pools = pools.for_run(config, stores)[FLAGS.split]
     for spec in specs:
         pools.check(split_pools, spec)
+    output = cli.path(FLAGS.output or workdir.path)
+    files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
@@ -59,7 +60,6 @@ def main() -> None:
     episodes = FLAGS.eval_episodes or config.eval_episodes
     found = run.evaluate_all(FLAGS.split, specs, adaptations, episodes)
 
-    output = pathlib.Path(FLAGS.output or workdir.path)
     files.write_json(output / "evaluation.json", [row.row() for row in found])
     report.write_episodes(output / "evaluation_episodes.csv", found)
     print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tqdm
 
 from prwn_tf import config as config_lib
-from prwn_tf import files, methods
+from prwn_tf import files
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store import ClassStore, training_store
 from prwn_tf.episodes import pipeline
@@ -41,8 +41,8 @@ class Experiment:
     embed: Embedder
     evaluators: dict[str, Evaluator]  # by split
 
-    def train(self, flags_text: str = "") -> None:
-        """Trains to the end of the config, from wherever the workdir is."""
+    def train(self, flags_text: str = "") -> int:
+        """Trains to the end of the config, from wherever the workdir is: its step."""
         start = self._start(flags_text)
         with Monitor(self.workdir.tensorboard, start) as monitor:
             if start == 0:
@@ -59,12 +59,14 @@ class Experiment:
                 lambda step: self._validate(step, monitor),
                 start,
             )
+        return max(start, self.config.episodes)
 
     def _start(self, flags_text: str) -> int:
         self.checkpoints.remove_leftovers()
         if self.workdir.has_config:
             step = self.checkpoints.restore()
             print(f"resuming {self.workdir.path} at step {step}")
+            self.workdir.describe(self.config, self.stores, flags_text)
             return step
         # From here on a workdir with a config has a checkpoint, so one that lost all
         # of them is told apart from one that has not begun.
@@ -75,7 +77,7 @@ class Experiment:
                 self.pools["train"], self.config.label_ratio, self.config.label_seed
             ),
         )
-        self.workdir.describe(self.config, flags_text)
+        self.workdir.describe(self.config, self.stores, flags_text)
         return 0
 
     def _episodes(self, start: int) -> tf.data.Dataset:
@@ -124,13 +126,13 @@ class Experiment:
     def test(self) -> list[Evaluation]:
         """Tests the selected checkpoint and writes the result."""
         config, path = self.config, self.workdir.path
+        seconds = float(self.checkpoints.seconds)  # the best one's are fewer
         step = self.checkpoints.restore(config.select)
         embeddings = self.embed(self.stores["test"])
         adaptations = ADAPTATIONS if config.test.unlabeled else ("none",)
         found = self.evaluators["test"](
             embeddings, config.test, adaptations, config.eval_episodes
         )
-        seconds = float(self.checkpoints.seconds)
         if self.stores["test"].visible:
             self._project(embeddings)
         report.write_episodes(path / "episodes.csv", found)
@@ -157,12 +159,12 @@ def run(
     workdir: Workdir,
     stores: dict[str, ClassStore],
     flags_text: str,
-) -> list[Evaluation]:
-    """Trains what is left to train, then tests."""
+) -> tuple[int, list[Evaluation]]:
+    """Trains what is left to train, then tests: the steps trained, and the tests."""
     print(f"training episodes: {config.train}\ntest episodes:     {config.test}")
     experiment = create(config, workdir, stores)
-    experiment.train(flags_text)
-    return experiment.test()
+    step = experiment.train(flags_text)
+    return step, experiment.test()
 
 
 def create(
@@ -174,9 +176,7 @@ def create(
     if config.deterministic:
         keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()
-    model = methods.build_model(config)
-    model.compile(optimizer=optimizer.build_optimizer(config.optimizer))
-    model.optimizer.build(model.trainable_variables)
+    model = optimizer.trainable_model(config)
     return Experiment(
         config=config,
         workdir=workdir,

@@ -7,8 +7,6 @@ number of images and classes; to look at them: saved_model_cli show --all --dir=
 The data set need not be there.
 """
 
-import pathlib
-
 from absl import flags
 
 from prwn_tf import cli, runs
@@ -24,7 +22,7 @@ flags.DEFINE_string(
 
 
 def main() -> None:
-    workdir, output = pathlib.Path(FLAGS.workdir), pathlib.Path(FLAGS.output)
+    workdir, output = cli.path(FLAGS.workdir), cli.path(FLAGS.output)
     run = Workdir(workdir)
     Preprocess.from_config(run.load_config())
     runs.check_finished(run)

@@ -7,12 +7,14 @@ from absl import flags
 from prwn_tf import methods, protocols
 from prwn_tf.config import TERMS
 
+DATA_DIR = os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf")  # unless a flag says
+
 
 def define_data_flags() -> None:
     """Where prepared data lies."""
     flags.DEFINE_string(
         "data_dir",
-        os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf"),
+        DATA_DIR,
         "Folder of prepared data sets; the variable PRWN_DATA_DIR changes the default.",
     )
 

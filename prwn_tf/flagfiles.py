@@ -1,6 +1,7 @@
 """Mistakes in a flagfile, told with file and line, which absl's messages lack."""
 
 import difflib
+import os
 import pathlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from absl import flags
 
 
 def check(arguments: Sequence[str]) -> None:
-    """Exits with absl's code for usage if a flagfile has a flag that nobody defined."""
+    """Exits with absl's code for usage at the first mistake in a flagfile."""
     for problem in _problems(list(arguments), seen=set()):
         print(problem, file=sys.stderr)
         sys.exit(1)
@@ -26,12 +27,27 @@ def _problems(arguments: list[str], seen: set[pathlib.Path]) -> Iterator[str]:
             yield f"cannot read --flagfile={path}: {error}"
             continue
         for number, line in enumerate(lines, 1):
-            name = line.strip().lstrip("-").partition("=")[0].split(" ")[0]
-            if line.strip().startswith("-") and not _known(name):
-                near = difflib.get_close_matches(name, list(flags.FLAGS), n=1)
-                hint = f"; did you mean --{near[0]}?" if near else ""
-                yield f"{path}:{number}: unknown flag --{name}{hint}"
+            if line.strip().startswith("-") and (mistake := _mistake(line.strip())):
+                yield f"{path}:{number}: {mistake}"
         yield from _problems([line.strip() for line in lines], seen)
+
+
+def _mistake(line: str) -> str | None:
+    """What is wrong with a line that is a flag, if anything."""
+    name, equals, value = line.lstrip("-").partition("=")
+    first, *more = name.split(" ")
+    if not _known(first):
+        near = difflib.get_close_matches(first, list(flags.FLAGS), n=1)
+        hint = f"; did you mean --{near[0]}?" if near else ""
+        return f"unknown flag --{first}{hint}"
+    if more:
+        return f"{line!r} should be --{first}=VALUE, without spaces"
+    if equals and name in flags.FLAGS:
+        try:
+            flags.FLAGS[name].parser.parse(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            return f"--{name}={value}: {error}"
+    return None
 
 
 def _flagfiles(arguments: list[str]) -> Iterator[pathlib.Path]:
@@ -41,7 +57,7 @@ def _flagfiles(arguments: list[str]) -> Iterator[pathlib.Path]:
             continue
         if not equals and index + 1 < len(arguments):
             value = arguments[index + 1]
-        yield pathlib.Path(value).expanduser()
+        yield pathlib.Path(os.path.expanduser(value))
 
 
 def _known(name: str) -> bool:

@@ -9,7 +9,6 @@ those of its images that the walk trusts, and distractors among them are set asi
 Writes predictions.csv, and gallery.html to look at in a browser.
 """
 
-import pathlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -42,13 +41,13 @@ flags.DEFINE_enum(
 
 
 def main() -> None:
-    path, output = pathlib.Path(FLAGS.model), pathlib.Path(FLAGS.output)
+    path, output = cli.path(FLAGS.model), cli.path(FLAGS.output)
     served.check(path)
-    support = folders.support(pathlib.Path(FLAGS.support))
-    query = folders.images(pathlib.Path(FLAGS.query), "query")
+    support = folders.support(cli.path(FLAGS.support))
+    query = folders.images(cli.path(FLAGS.query), "query")
     unlabeled = None
     if FLAGS.unlabeled is not None:
-        unlabeled = folders.images(pathlib.Path(FLAGS.unlabeled), "unlabeled")
+        unlabeled = folders.images(cli.path(FLAGS.unlabeled), "unlabeled")
     elif FLAGS.adapt not in (None, "none"):
         raise UserError(
             f"--adapt={FLAGS.adapt} learns from unlabelled images; give a folder of "

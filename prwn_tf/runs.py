@@ -6,10 +6,11 @@ Nothing here loads TensorFlow until a model is asked for.
 import dataclasses
 import pathlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.data import catalog
 from prwn_tf.data.store import ClassStore
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
@@ -44,13 +45,13 @@ class Run:
         )
 
 
-def open_runs(paths: Sequence[str], labels: Sequence[str] = ()) -> list[Run]:
+def open_runs(paths: Iterable[pathlib.Path], labels: Sequence[str] = ()) -> list[Run]:
     """The finished runs in some folders, all of one data set.
 
     Unless labels are given, a run is called by its method, and by its folder as well
     where two have the same method.
     """
-    workdirs = [Workdir(pathlib.Path(path)) for path in paths]
+    workdirs = [Workdir(path) for path in paths]
     configs = [workdir.load_config() for workdir in workdirs]
     for workdir in workdirs:
         check_finished(workdir)
@@ -66,8 +67,19 @@ def open_runs(paths: Sequence[str], labels: Sequence[str] = ()) -> list[Run]:
         )
     labels = labels or _labels(workdirs, configs)
     if len(set(labels)) < len(labels):
-        raise UserError(f"two runs have the same label: {', '.join(labels)}")
+        raise UserError(
+            f"two runs have the same label: {', '.join(labels)}; give each a --label "
+            "of its own"
+        )
     return [Run(*each) for each in zip(labels, workdirs, configs, strict=True)]
+
+
+def open_data(found: Sequence[Run], data_dir: pathlib.Path) -> dict[str, ClassStore]:
+    """The splits of the data set that some runs are of, the same for all."""
+    stores = catalog.open_prepared(found[0].config.dataset, data_dir)
+    for run in found:
+        run.workdir.check_data(run.config, stores)
+    return stores
 
 
 def check_finished(workdir: Workdir) -> None:

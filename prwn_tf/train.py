@@ -10,7 +10,6 @@ Interrupt it when you like; the same command continues where it stopped.
 """
 
 import dataclasses
-import pathlib
 
 from absl import flags
 
@@ -41,17 +40,18 @@ flags.adopt_module_key_flags(flag_sets)
 
 def main() -> None:
     config = cli.train_config()
-    workdir = Workdir(pathlib.Path(FLAGS.workdir or default_workdir(config)))
+    workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
     workdir.claim(config, restart=FLAGS.restart)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     if FLAGS.verify_data:
         store.verify(catalog.location(config.dataset, cli.data_dir()))
+    workdir.check_data(config, stores)
     pools.for_run(config, stores)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
 
-    found = experiment.run(config, workdir, stores, FLAGS.flags_into_string())
+    step, found = experiment.run(config, workdir, stores, FLAGS.flags_into_string())
     lines = [f"{config.method:14} {evaluation}" for evaluation in found]
     compare = config.dataset == "glyphs" if FLAGS.compare is None else FLAGS.compare
     if compare and config.walk.weight > 0:
@@ -59,7 +59,8 @@ def main() -> None:
         plain = without_walk(config)
         inside = Workdir(workdir.path / "without_walk")
         inside.claim(plain, restart=FLAGS.restart)
-        [base, *more] = experiment.run(plain, inside, stores, "")
+        inside.check_data(plain, stores)
+        _, [base, *more] = experiment.run(plain, inside, stores, "")
         lines += [f"{'without walk':14} {evaluation}" for evaluation in (base, *more)]
         gain = 100 * (found[0].accuracy - base.accuracy)
         lines.append(
@@ -67,7 +68,7 @@ def main() -> None:
             "network,\nlabelled images and number of episodes."
         )
     print("\n".join(["", f"test episodes: {config.test}", *lines]))
-    print(f"{config.episodes} episodes trained; results and model in {workdir.path}")
+    print(f"{step} episodes trained; results and model in {workdir.path}")
 
 
 def without_walk(config: TrainConfig) -> TrainConfig:

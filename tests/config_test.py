@@ -61,6 +61,14 @@ def test_missing_settings_are_named(config):
         (WalkConfig, {"decay": 1.1}),
         (OptimizerConfig, {"learning_rate": -1.0}),
         (OptimizerConfig, {"halve_at": (2, 2)}),
+        (OptimizerConfig, {"halve_at": (-5, 2)}),
+        (OptimizerConfig, {"halve_at": (0,)}),
+        (OptimizerConfig, {"beta_1": 1.0}),
+        (OptimizerConfig, {"beta_2": 1.5}),
+        (OptimizerConfig, {"beta_2": -0.1}),
+        (OptimizerConfig, {"epsilon": 0.0}),
+        (OptimizerConfig, {"weight_decay": -1.0}),
+        (OptimizerConfig, {"weight_decay": float("nan")}),
     ],
 )
 def test_values_out_of_range(kind, values):

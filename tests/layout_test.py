@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -102,3 +103,21 @@ def test_a_late_import_warns_once():
         env={"PATH": ""},
     )
     assert found.stderr.count("import prwn_tf first") == 1
+
+
+def test_the_notebook_of_the_readme_imports_us_in_time():
+    text = (PACKAGE.parent / "README.md").read_text(encoding="utf-8")
+    [code] = [
+        each
+        for each in re.findall(r"```python\n(.*?)```", text, re.S)
+        if "keras" in each
+    ]
+    lines = [line for line in code.splitlines() if line.startswith(("import", "from"))]
+    found = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": ""},
+    )
+    assert "import prwn_tf first" not in found.stderr

@@ -1,4 +1,5 @@
 import dataclasses
+import pathlib
 
 import pytest
 
@@ -12,14 +13,14 @@ from prwn_tf.training.workdir import Workdir
 def make_run(tmp_path):
     """Folders of finished runs, as far as can be seen without their models."""
 
-    def make(name, method="prwn", finished=True, **changes) -> str:
+    def make(name, method="prwn", finished=True, **changes) -> pathlib.Path:
         config = protocols.protocol(protocols.Task("glyphs", method))
         config = dataclasses.replace(config, **changes)
         folder = tmp_path / name
         files.write_json(folder / "config.json", config_lib.to_dict(config))
         if finished:
             files.write_json(folder / "result.json", {})
-        return str(folder)
+        return folder
 
     return make
 
@@ -47,7 +48,10 @@ def test_or_as_the_user_says(make_run):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [(["one"], "1 labels and 2 workdirs"), (["x", "x"], "same label: x, x")],
+    [
+        (["one"], "1 labels and 2 workdirs"),
+        (["x", "x"], "same label: x, x; give each a --label"),
+    ],
 )
 def test_labels_that_do_not_fit(make_run, given, message):
     with pytest.raises(UserError, match=message):

@@ -22,7 +22,8 @@ from collections.abc import Callable, Sequence
 
 from absl import app, flags
 
-import prwn_tf  # noqa: F401  (sets the allocator before TensorFlow loads)
+from prwn_tf import protocols  # sets the allocator before TensorFlow loads
+from prwn_tf.config import TrainConfig
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for its neighbours
 
@@ -69,20 +70,20 @@ def training_step(
     """
     import tensorflow as tf
 
-    from prwn_tf import experiment, methods, protocols
+    from prwn_tf import experiment
     from prwn_tf.config import EpisodeSpec
     from prwn_tf.episodes.pipeline import Episode
     from prwn_tf.training import loop, optimizer
 
     spec = EpisodeSpec(way, shot, query, unlabeled)
-    config = protocols.protocol(protocols.Task("omniglot", "prwn"))
     config = dataclasses.replace(
-        config, train=spec, image_shape=(size, size, channels), conv_block=conv_block
+        _published(),
+        train=spec,
+        image_shape=(size, size, channels),
+        conv_block=conv_block,
     )
     config = experiment.resolved(config)
-    model = methods.build_model(config)
-    model.compile(optimizer=optimizer.build_optimizer(config.optimizer))
-    model.optimizer.build(model.trainable_variables)
+    model = optimizer.trainable_model(config)
 
     def images(*shape: int) -> tf.Tensor:
         shape = [*shape, size, size, channels]
@@ -190,7 +191,18 @@ def _competitor(work: Work, name: str) -> Callable[[], object]:
         return _convolution(work)
     import benchmark_torch
 
-    return benchmark_torch.training_step(**sizes, variant=name.split()[1])
+    config = _published()
+    return benchmark_torch.training_step(
+        **sizes,
+        variant=name.split()[1],
+        walk=config.walk,
+        optimizer=config.optimizer,
+    )
+
+
+def _published() -> TrainConfig:
+    """What all competitors compute, but for the size of the episode."""
+    return protocols.protocol(protocols.Task("omniglot", "prwn"))
 
 
 def _images(work: Work) -> int:

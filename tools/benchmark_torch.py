@@ -11,7 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-WALK_STEPS = 3
+from prwn_tf.config import OptimizerConfig
+from prwn_tf.terms import WalkConfig
 
 
 def training_step(
@@ -22,6 +23,8 @@ def training_step(
     query: int,
     unlabeled: int,
     variant: str,
+    walk: WalkConfig,
+    optimizer: OptimizerConfig,
 ) -> Callable[[], float]:
     """One training step on fixed images, as a function that waits for its end.
 
@@ -32,7 +35,13 @@ def training_step(
     model = _conv4(channels)
     layout = torch.contiguous_format if variant == "nchw" else torch.channels_last
     model = model.to(memory_format=layout)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.99))
+    adam = torch.optim.Adam(
+        model.parameters(),
+        lr=optimizer.learning_rate,
+        betas=(optimizer.beta_1, optimizer.beta_2),
+        eps=optimizer.epsilon,
+    )
+    kernels = [layer.weight for layer in model if isinstance(layer, nn.Conv2d)]
     per_class = shot + query
     labeled_images = torch.rand(way * per_class, channels, size, size)
     unlabeled_images = torch.rand(way * unlabeled, channels, size, size)
@@ -46,15 +55,20 @@ def training_step(
         prototypes = labeled[:, :shot].mean(dim=1)
         queries = labeled[:, shot:].reshape(way * query, -1)
         scores = -_squared_distance(queries, prototypes)
-        return functional.cross_entropy(scores, labels) + _walk(prototypes, points)
+        decay = sum(kernel.square().sum() for kernel in kernels)
+        return (
+            functional.cross_entropy(scores, labels)
+            + walk_loss(prototypes, points, walk)
+            + optimizer.weight_decay / 2 * decay
+        )
 
     compiled = torch.compile(loss) if variant == "compile" else loss
 
     def step() -> float:
-        optimizer.zero_grad(set_to_none=True)
+        adam.zero_grad(set_to_none=True)
         total = compiled()
         total.backward()
-        optimizer.step()
+        adam.step()
         return total.item()
 
     return step
@@ -77,22 +91,23 @@ def _squared_distance(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return norms - 2 * a @ b.T
 
 
-def _walk(
-    prototypes: torch.Tensor, points: torch.Tensor, smoothing: float = 0.1
+def walk_loss(
+    prototypes: torch.Tensor, points: torch.Tensor, config: WalkConfig
 ) -> torch.Tensor:
-    """Walker and visit loss, as in prwn_tf.walk.losses with decay 0.7."""
+    """Walker and visit loss, as in prwn_tf.walk.losses."""
+    smoothing = config.smoothing
     to_prototype = -_squared_distance(points, prototypes)  # [U, N]
     to_point = -_squared_distance(points, points)  # [U, U]
-    to_point = to_point - 1e9 * torch.eye(len(points))
+    to_point = to_point - config.self_loop_penalty * torch.eye(len(points))
     way, number = prototypes.shape[0], points.shape[0]
     leave = (1 - smoothing) * to_prototype.T.softmax(1) + smoothing / number
     arrive = (1 - smoothing) * to_prototype.softmax(1) + smoothing / way
     wander = to_point.softmax(1)
-    total = -leave.mean(0).log().mean()
+    total = -config.visit_weight * leave.mean(0).log().mean()
     position = leave
-    for step in range(WALK_STEPS + 1):
+    for step in range(config.steps + 1):
         if step > 0:
             position = position @ wander
         home = (position * arrive.T).sum(1)
-        total = total - 0.7**step * home.log().mean()
-    return total
+        total = total - config.decay**step * home.log().mean()
+    return config.weight * total

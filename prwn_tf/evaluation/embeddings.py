@@ -15,6 +15,7 @@ import tqdm
 from prwn_tf import files
 from prwn_tf.data.store import ClassStore
 from prwn_tf.encoders.batches import images_at_once
+from prwn_tf.errors import StorageError
 from prwn_tf.model import FewShotModel
 
 IN_MEMORY = 2**27  # bytes; those of tiered-ImageNet's test split take ten times as much
@@ -47,8 +48,11 @@ class Embeddings:
         if self._file is None:
             self._array[start : start + len(part)] = part
             return
+        content, place = memoryview(part.tobytes()), start * self._row
         with files.storage_errors(pathlib.Path(tempfile.gettempdir())):
-            os.pwrite(self._file.fileno(), part.tobytes(), start * self._row)
+            while content:  # a full disk takes what fits, and refuses the rest
+                written = os.pwrite(self._file.fileno(), content, place)
+                content, place = content[written:], place + written
 
     def gather(self, rows: np.ndarray | tf.Tensor) -> tf.Tensor:
         """The vectors at some places: [...] -> [..., D]."""
@@ -57,7 +61,12 @@ class Embeddings:
             return tf.convert_to_tensor(self._array[rows])
         found = np.empty((rows.size, self.shape[1]), np.float32)
         for vector, row in zip(found, rows.flat, strict=True):
-            os.preadv(self._file.fileno(), [vector], int(row) * self._row)
+            read = os.preadv(self._file.fileno(), [vector], int(row) * self._row)
+            if read != self._row:
+                raise StorageError(
+                    f"a file of embeddings in {tempfile.gettempdir()} ends before row "
+                    f"{row}; set TMPDIR to a folder on another disk"
+                )
         return tf.convert_to_tensor(found.reshape(*rows.shape, self.shape[1]))
 
 

@@ -21,9 +21,14 @@ class Checkpoints:
         self._directory = directory
         self._model = model
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
-        self._state = tf.train.Checkpoint(
-            model=model, optimizer=model.optimizer, seconds=self.seconds
-        )
+        parts = {"model": model, "optimizer": model.optimizer, "seconds": self.seconds}
+        means = {
+            variable.path: variable
+            for metric in model.metrics
+            for variable in metric.variables
+        }
+        self._state = tf.train.Checkpoint(**parts, means=tf.train.Checkpoint(**means))
+        self._without_means = tf.train.Checkpoint(**parts)
         _check_tracked(self._state, model)
         self._managers: dict[pathlib.Path, tf.train.CheckpointManager] = {}
 
@@ -71,9 +76,16 @@ class Checkpoints:
         """Restores the newest readable checkpoint, or the "best": its step."""
         return weights.first_readable(
             weights.place(self._directory, select),
-            lambda path: self._state.restore(path).assert_consumed(),
+            self._read,
             "start over with python -m prwn_tf.train --restart",
         )
+
+    def _read(self, path: str) -> None:
+        """Reads all of a checkpoint; the first versions saved no running means."""
+        names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+        whole = any(name.startswith("means/") for name in names)
+        state = self._state if whole else self._without_means
+        state.restore(path).assert_consumed()
 
 
 def _check_tracked(state: tf.train.Checkpoint, model: keras.Model) -> None:

@@ -43,7 +43,7 @@ def train(
         NonFiniteLossError: before anything of that step is saved.
     """
     train_step = compiled_step(model, config)
-    losses = []  # running means since the last report
+    losses, spent = [], 0.0  # running means, and seconds of training, since a report
     with graceful_stop() as stop, _progress(start, config.episodes) as progress:
         clock = time.monotonic()
         for step, episode in enumerate(episodes_from(start), start + 1):
@@ -59,12 +59,14 @@ def train(
             if not (reporting or validating or saving):
                 continue
             _check_finite(losses, model, step, workdir)
-            checkpoints.seconds.assign_add(time.monotonic() - clock)
+            elapsed = time.monotonic() - clock
+            checkpoints.seconds.assign_add(elapsed)
+            spent += elapsed
             if reporting:
-                rate = len(losses) / (time.monotonic() - clock)
-                monitor.training(step, logs, model.optimizer.learning_rate, rate)
+                speed = len(losses) / spent
+                monitor.training(step, logs, model.optimizer.learning_rate, speed)
                 progress.set_postfix_str(_postfix(logs), refresh=False)
-                losses.clear()
+                losses, spent = [], 0.0
                 model.reset_metrics()
             if validating:
                 validate(step)

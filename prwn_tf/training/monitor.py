@@ -26,12 +26,18 @@ class Monitor:
     """
 
     def __init__(self, directory: pathlib.Path, start: int):
-        """Continues after step `start`, dropping what a killed run wrote beyond it."""
+        """Continues after step `start`, dropping what a killed run wrote beyond it.
+
+        At 0 that is everything: settings and picture are of step 0, too.
+        """
         self._directory = directory
         self._writer = tf.summary.create_noop_writer()
         with self._tolerant():
             for path in sorted(directory.glob("events.out.tfevents.*")):
-                _drop_after(path, start)
+                if start == 0:
+                    path.unlink()
+                else:
+                    _drop_after(path, start)
             self._writer = tf.summary.create_file_writer(str(directory))
 
     def __enter__(self) -> "Monitor":

@@ -2,7 +2,17 @@
 
 import keras
 
-from prwn_tf.config import OptimizerConfig
+from prwn_tf import methods
+from prwn_tf.config import OptimizerConfig, TrainConfig
+from prwn_tf.model import FewShotModel
+
+
+def trainable_model(config: TrainConfig) -> FewShotModel:
+    """The model of a config with its optimizer, all variables in place."""
+    model = methods.build_model(config)
+    model.compile(optimizer=build_optimizer(config.optimizer))
+    model.optimizer.build(model.trainable_variables)
+    return model
 
 
 def build_optimizer(config: OptimizerConfig) -> keras.optimizers.Optimizer:

@@ -1,5 +1,6 @@
 """A run is its workdir: its config, and the promise that nobody else writes there."""
 
+import dataclasses
 import fcntl
 import importlib.metadata
 import logging
@@ -7,11 +8,15 @@ import pathlib
 import platform
 import shutil
 import sys
+from collections.abc import Mapping
 
 from prwn_tf import __version__, files, methods
 from prwn_tf import config as config_lib
 from prwn_tf.config import TrainConfig
+from prwn_tf.data.store import ClassStore
 from prwn_tf.errors import UserError
+from prwn_tf.training import provenance
+from prwn_tf.training.provenance import Provenance
 
 LOCK = ".lock"
 OWN = {
@@ -20,6 +25,7 @@ OWN = {
     "flags.txt",
     "versions.json",
     "label_split.json",
+    "data.json",
     "checkpoints",
     "tensorboard",
     "nan_report.json",
@@ -54,6 +60,10 @@ class Workdir:
     def losses(self) -> pathlib.Path:
         """What the terms of the loss were when training ended."""
         return self.path / "losses.json"
+
+    @property
+    def _data(self) -> pathlib.Path:
+        return self.path / "data.json"
 
     @property
     def has_config(self) -> bool:
@@ -142,8 +152,29 @@ class Workdir:
                 "the same flags, another --workdir, or --restart to delete it"
             )
 
-    def describe(self, config: TrainConfig, flags_text: str) -> None:
+    def check_data(self, config: TrainConfig, stores: Mapping[str, ClassStore]) -> None:
+        """Raises if the run in this folder, if there is one, is of other data.
+
+        Runs that were given away do not say what they are of, and take any.
+        """
+        if not self._data.exists():
+            return
+        content = files.read_json(self._data)
+        was = config_lib.from_dict(Provenance, content, str(self._data))
+        now = provenance.of(config, stores)
+        if was.sha256 != now.sha256:
+            raise UserError(
+                f"the run in {self.path} is of other data: of {was}, while "
+                f"{stores['train'].path.parent} holds {now}; prepare the former again, "
+                "or give another --data_dir or --workdir"
+            )
+
+    def describe(
+        self, config: TrainConfig, stores: Mapping[str, ClassStore], flags_text: str
+    ) -> None:
         """Writes what the run is; the config last, a sign that the rest is there."""
+        about_data = dataclasses.asdict(provenance.of(config, stores))
+        files.write_json(self._data, about_data)
         files.write_text(self.path / "flags.txt", flags_text)
         files.write_json(self.path / "versions.json", versions())
         files.write_json(self.path / "config.json", config_lib.to_dict(config))

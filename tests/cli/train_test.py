@@ -163,12 +163,28 @@ def test_compare_shows_what_the_walk_adds(data_dir, tmp_path):
 def test_select_best_and_longer_run(data_dir, tmp_path):
     flags = program.quick(tmp_path, data_dir, episodes=6, select="best")
     assert program.run("train", *flags).returncode == 0
-    best = json.loads((tmp_path / "checkpoints" / "best.json").read_text())
+    record = tmp_path / "checkpoints" / "best.json"
+    best = json.loads(record.read_text())
     assert json.loads((tmp_path / "result.json").read_text())["step"] == best["step"]
-    longer = program.quick(tmp_path, data_dir, episodes=8, select="best")
+    record.write_text(json.dumps(best | {"accuracy": 2}))  # and remains the best
+    longer = program.quick(
+        tmp_path, data_dir, episodes=8, select="best", eval_episodes=60
+    )
     result = program.run("train", *longer)
     assert result.returncode == 0, result.stderr
     assert "at step 6" in result.stdout
+    assert "8 episodes trained" in result.stdout.splitlines()[-1]
+    stored = json.loads((tmp_path / "result.json").read_text())
+    assert stored["step"] == best["step"] == 6
+    assert stored["seconds"] == round(seconds(tmp_path, "ckpt-8"), 1)
+    assert seconds(tmp_path, "ckpt-8") > seconds(tmp_path, "best/ckpt-6")
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert (config["episodes"], config["eval_episodes"]) == (8, 60)
+    assert "--episodes=8" in (tmp_path / "flags.txt").read_text()
+
+    shorter = program.quick(tmp_path, data_dir, episodes=4, select="best")
+    result = program.run("train", *shorter)
+    assert "8 episodes trained" in result.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +210,12 @@ def weights(workdir: pathlib.Path) -> dict[str, np.ndarray]:
     return {
         name: reader.get_tensor(name) for name in names if not name.startswith(skipped)
     }
+
+
+def seconds(workdir: pathlib.Path, name: str) -> float:
+    """Those of the training that led to a checkpoint."""
+    reader = tf.train.load_checkpoint(str(workdir / "checkpoints" / name))
+    return float(reader.get_tensor("seconds/.ATTRIBUTES/VARIABLE_VALUE"))
 
 
 def events(workdir: pathlib.Path):

@@ -1,10 +1,13 @@
 """Embeddings of a split answer the same from memory and from a file."""
 
+import resource
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from prwn_tf.encoders import batches
+from prwn_tf.errors import StorageError
 from prwn_tf.evaluation import embeddings
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 
@@ -31,6 +34,30 @@ def test_put_in_parts(place):
     for start in (4, 0):
         found.put(start, VECTORS[start : start + 4])
     np.testing.assert_array_equal(found.gather(range(7)), VECTORS)
+
+
+@pytest.fixture
+def in_file(monkeypatch):
+    monkeypatch.setattr(embeddings, "IN_MEMORY", 0)
+
+
+def test_a_disk_that_fills_up_in_the_last_row(in_file):
+    found = Embeddings(7, 5)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (7 * 5 * 4 - 1, hard))
+    try:
+        with pytest.raises(StorageError, match=r"cannot write .*bytes free there"):
+            found.put(0, VECTORS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_row_that_is_cut_short(in_file):
+    found = Embeddings.of(VECTORS)
+    found._file.truncate(7 * 5 * 4 - 1)
+    np.testing.assert_array_equal(found.gather([5]), VECTORS[5:6])
+    with pytest.raises(StorageError, match="ends before row 6"):
+        found.gather([5, 6])
 
 
 def test_embedder_embeds_every_image_in_its_place(place, make_store, monkeypatch):

@@ -121,10 +121,10 @@ def weights(workdir: pathlib.Path, step: int) -> str:
     return digest.hexdigest()
 
 
-def curve(workdir: pathlib.Path, name: str) -> list[int]:
-    """The steps at which TensorBoard has a value, in order, doubles kept."""
+def curve(workdir: pathlib.Path, name: str) -> list[tuple[int, float]]:
+    """The steps and values that TensorBoard has, in order, doubles kept."""
     return sorted(
-        event.step
+        (event.step, float(tf.make_ndarray(value.tensor)))
         for path in (workdir / "tensorboard").glob("events.*")
         for event in tf.compat.v1.train.summary_iterator(str(path))
         for value in event.summary.value

@@ -64,7 +64,8 @@ def test_row_01_a_killed_run_ends_as_the_unbroken_one(battered, unbroken):
     assert harness.weights(ours, 12) == harness.weights(theirs, 12)
     for name in ("train/loss", "validation/accuracy"):
         assert harness.curve(ours, name) == harness.curve(theirs, name)
-    assert harness.curve(ours, "train/loss") == [2, 4, 6, 8, 10, 12]
+    steps = [step for step, _ in harness.curve(ours, "train/loss")]
+    assert steps == [2, 4, 6, 8, 10, 12]
     for name in ("episodes.csv", "config.json", "label_split.json", "losses.json"):
         assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
     accuracy = [
@@ -72,6 +73,25 @@ def test_row_01_a_killed_run_ends_as_the_unbroken_one(battered, unbroken):
         for each in (ours, theirs)
     ]
     assert accuracy[0] == accuracy[1]
+
+
+def test_row_01_a_stop_between_two_reports_leaves_no_trace_in_the_curves(
+    unbroken, data_dir, tmp_path, sandbox
+):
+    flags = program.quick(tmp_path / "run", data_dir)
+    stopped = sandbox.run("train", *flags, faults="4:SIGTERM")
+    assert stopped.returncode == 143
+    assert "at step 5" in stopped.stderr  # reports are at the even ones
+    assert sandbox.run("train", *flags).returncode == 0
+    names = ("loss", "accuracy", "walker", "visit", "landing/3_steps")
+    for name in names:
+        found, expected = (
+            harness.curve(each, f"train/{name}")
+            for each in (tmp_path / "run", unbroken)
+        )
+        assert found == expected, name
+    ours, theirs = ((each / "losses.json") for each in (tmp_path / "run", unbroken))
+    assert ours.read_bytes() == theirs.read_bytes()
 
 
 def test_row_03_a_second_interrupt_ends_at_once(battered):

@@ -1,7 +1,9 @@
 """The study in the plane: quick training is training, and its numbers are right."""
 
 import dataclasses
+import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -12,6 +14,7 @@ import tensorflow as tf
 from prwn_tf import methods
 from prwn_tf.config import WalkConfig
 from prwn_tf.episodes import pipeline
+from prwn_tf.errors import UserError
 from prwn_tf.training import optimizer
 
 TOOLS = pathlib.Path(__file__).parents[2] / "tools"
@@ -141,6 +144,11 @@ def test_stopping_uses_validation_to_choose_and_test_to_report():
     assert summary.stopped([made("few", 0, 0.7, curve)], "test") == [0.6]
 
 
+def test_the_end_of_training_may_be_the_best_step():
+    curve = {100: {"val": 0.5, "test": 0.6}, 200: {"val": 0.6, "test": 0.5}}
+    assert summary.stopped([made("few", 0, 0.7, curve)], "test") == [0.7]
+
+
 def test_report_has_the_papers_numbers_beside_ours():
     curve = {step: {"train": 0.5, "val": 0.5, "test": 0.5} for step in (0, 100, 3000)}
     trained = {}
@@ -163,20 +171,18 @@ def test_report_has_the_papers_numbers_beside_ours():
     assert "untrained" in text
 
 
+def reproduce(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, TOOLS / "reproduce.py", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def test_the_command(tmp_path):
-    result = subprocess.run(
-        [
-            sys.executable,
-            TOOLS / "reproduce.py",
-            "toy",
-            "--quick",
-            "--dataset=gaussian_circles",
-            f"--output={tmp_path}",
-            f"--data_dir={tmp_path / 'data'}",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    result = reproduce(
+        "toy",
+        "--quick",
+        "--dataset=gaussian_circles",
+        f"--output={tmp_path}",
+        f"--data_dir={tmp_path / 'data'}",
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1].endswith(f"are in {tmp_path}")
@@ -187,12 +193,31 @@ def test_the_command(tmp_path):
         assert 5_000 < (tmp_path / f"toy_{name}.png").stat().st_size < 150_000
 
 
-def test_an_unknown_experiment():
-    result = subprocess.run(
-        [sys.executable, TOOLS / "reproduce.py", "sculpture"],
-        capture_output=True,
-        text=True,
-        check=False,
+def test_the_page_is_of_the_stored_numbers(tmp_path):
+    results = TOOLS.parent / "results" / "toy"
+    shutil.copy(results / "toy.json", tmp_path)
+    result = reproduce("toy", "--tables", f"--output={tmp_path}")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "toy.md").read_bytes() == (results / "toy.md").read_bytes()
+
+
+def test_numbers_of_other_settings_are_not_tabulated(tmp_path):
+    content = json.loads((TOOLS.parent / "results" / "toy" / "toy.json").read_text())
+    content["trained"][0]["configs"]["walk"]["walk"]["weight"] = 0.5
+    (tmp_path / "toy.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match="spiral training 0 of other settings"):
+        whole.read(tmp_path / "toy.json")
+
+
+def test_one_seed_has_no_deviation():
+    result = reproduce("toy", "--seeds=1")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "error: a deviation over seeds takes at least 2 of them, got --seeds=1\n"
     )
+
+
+def test_an_unknown_experiment():
+    result = reproduce("sculpture")
     assert result.returncode == 2
     assert "invalid choice: 'sculpture'" in result.stderr

@@ -4,6 +4,7 @@ import resource
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.errors import StorageError, UserError
@@ -47,6 +48,35 @@ def test_the_newest_is_restored_and_the_oldest_dropped(saved):
     model = build(seed=1)
     assert Checkpoints(saved, model).restore() == 4
     assert marked(model, 4)
+
+
+def test_running_means_are_saved(tmp_path):
+    model = build()
+    means = {mean.name: mean for mean in model.metrics}
+    means["loss"].update_state(2.0)
+    means["loss"].update_state(5.0)
+    Checkpoints(tmp_path, model).save(1)
+    other = build(seed=1)
+    assert Checkpoints(tmp_path, other).restore() == 1
+    restored = {mean.name: mean for mean in other.metrics}
+    restored["loss"].update_state(2.0)
+    assert float(restored["loss"].result()) == 3.0
+    assert float(restored["accuracy"].result()) == 0.0
+
+
+def test_checkpoints_without_running_means_are_read(tmp_path):
+    model = build()
+    mark(model, 7)
+    seconds = tf.Variable(3.0, dtype=tf.float64)
+    old = tf.train.Checkpoint(model=model, optimizer=model.optimizer, seconds=seconds)
+    tf.train.CheckpointManager(
+        old, str(tmp_path), max_to_keep=3, checkpoint_name="ckpt"
+    ).save(checkpoint_number=5)
+    other = build(seed=1)
+    checkpoints = Checkpoints(tmp_path, other)
+    assert checkpoints.restore() == 5
+    assert marked(other, 7)
+    assert float(checkpoints.seconds) == 3.0
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "delete"])

@@ -27,6 +27,15 @@ def test_steps_beyond_the_checkpoint_are_dropped(tmp_path):
     assert sorted(steps(tmp_path)) == [1, 2, 3, 4, 5, 6]
 
 
+def test_a_run_that_begins_again_writes_its_settings_once(tmp_path):
+    for _ in range(2):
+        with monitor.Monitor(tmp_path, 0) as writer:
+            writer.settings({"seed": 0})
+            writer.training(1, {"loss": 0.5}, rate=0.1, speed=2.0)
+    assert steps(tmp_path, "_hparams_/session_start_info") == [0]
+    assert steps(tmp_path) == [1]
+
+
 def test_an_event_file_cut_in_the_middle_is_mended(tmp_path):
     write(tmp_path, 0, [1, 2, 3])
     [path] = tmp_path.glob("events.*")

@@ -1,14 +1,13 @@
 """The `toy` experiment: the table and figures of the two sets in the plane."""
 
 import argparse
-import os
-import pathlib
 import shlex
 import sys
 import time
 
-from prwn_tf import cli, files
+from prwn_tf import cli, files, flag_sets
 from prwn_tf.data import toy
+from prwn_tf.errors import UserError
 from prwn_tf.evaluation import figures
 
 ABOUT = "The experiments in the plane: spiral and Gaussian circles, over many seeds."
@@ -23,16 +22,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=toy.NAMES,
         help="only this set; give it several times for several",
     )
-    parser.add_argument("--seeds", type=int, default=10, help="runs of each model")
+    parser.add_argument(
+        "--seeds", type=int, default=10, help="runs of each model, at least 2"
+    )
     parser.add_argument(
         "--data_dir",
-        default=os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf"),
+        default=flag_sets.DATA_DIR,
         help="folder of prepared data sets, where the points are drawn",
     )
     parser.add_argument(
         "--tune",
         action="store_true",
         help="instead, try many settings on validation with other seeds (longer)",
+    )
+    parser.add_argument(
+        "--tables",
+        action="store_true",
+        help="instead, write toy.md anew from the toy.json in the output folder",
     )
     parser.add_argument(
         "--quick",
@@ -42,28 +48,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Trains, tabulates and draws everything, or tunes."""
+    """Trains, tabulates and draws everything, or tunes, or tabulates what is there."""
+    if arguments.seeds < 2:
+        raise UserError(
+            "a deviation over seeds takes at least 2 of them, got "
+            f"--seeds={arguments.seeds}"
+        )
     figures.require()
     cli.load_tensorflow()
     from toy import tables, tuning, whole
 
     start = time.monotonic()
-    output = pathlib.Path(arguments.output)
-    data_dir = pathlib.Path(arguments.data_dir).expanduser()
+    output = cli.path(arguments.output)
+    data_dir = cli.path(arguments.data_dir)
     datasets = arguments.dataset or toy.NAMES
     command = f"python tools/reproduce.py {shlex.join(sys.argv[1:])}"
     if arguments.tune:
         text, numbers = tuning.report(datasets, data_dir, command, arguments.quick)
-        name = "tuning"
+        files.write_json(output / "tuning.json", numbers)
+        files.write_text(output / "tuning.md", text)
     else:
-        found = whole.Whole(data_dir, arguments.seeds, arguments.quick, datasets)
-        for picture, content in found.pictures().items():
-            files.write_bytes(output / f"{picture}.png", content)
-        text = tables.report(found.trained, command, whole.SWEPT_STEPS)
-        numbers = found.numbers(command)
-        name = "toy"
-    files.write_text(output / f"{name}.md", text)
-    files.write_json(output / f"{name}.json", numbers)
+        if not arguments.tables:
+            found = whole.Whole(data_dir, arguments.seeds, arguments.quick, datasets)
+            for picture, content in found.pictures().items():
+                files.write_bytes(output / f"{picture}.png", content)
+            files.write_json(output / "toy.json", found.numbers(command))
+        command, trained = whole.read(output / "toy.json", arguments.quick)
+        text = tables.report(trained, command, whole.SWEPT_STEPS)
+        files.write_text(output / "toy.md", text)
     print(text)
     seconds = time.monotonic() - start
     print(f"{seconds:.0f} s; table, numbers and figures are in {output}")

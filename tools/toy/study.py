@@ -23,7 +23,7 @@ from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.episodes.pools import Pools
 from prwn_tf.heads.prototypes import PrototypeHead, nearest_scores
 from prwn_tf.model import FewShotModel, accuracy, query_labels
-from prwn_tf.training.optimizer import build_optimizer
+from prwn_tf.training.optimizer import trainable_model
 
 CHUNK = 100  # steps in one call
 EPISODES = 600  # to test on
@@ -127,9 +127,7 @@ class Trainer:
     def __init__(self, config: TrainConfig, data: Data):
         self._config = config
         self._data = data
-        self._model = methods.build_model(config)
-        self._model.compile(optimizer=build_optimizer(config.optimizer))
-        self._model.optimizer.build(self._model.trainable_variables)
+        self._model = trainable_model(config)
         self._fresh = [variable.numpy() for variable in self._model.optimizer.variables]
         points, unlabeled = data.points["train"], config.train.unlabeled_points
 

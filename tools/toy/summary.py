@@ -52,9 +52,15 @@ def last(outcomes: Sequence[Outcome], split: str) -> list[float]:
 
 
 def stopped(outcomes: Sequence[Outcome], split: str) -> list[float]:
-    """1-shot accuracy at each seed's best step on validation."""
+    """1-shot accuracy at each seed's best step on validation, of those looked at.
+
+    The end of training is one of them, whether or not its curve has a point there.
+    """
     best = (
-        max(each.curve.values(), key=lambda accuracies: accuracies["val"])
+        max(
+            [*each.curve.values(), each.one_shot],
+            key=lambda accuracies: accuracies["val"],
+        )
         for each in outcomes
     )
     return [accuracies[split] for accuracies in best]

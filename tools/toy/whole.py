@@ -9,6 +9,9 @@ import tqdm
 from toy import pictures, settings, study
 
 from prwn_tf import config as config_lib
+from prwn_tf import files
+from prwn_tf.config import TrainConfig
+from prwn_tf.errors import UserError
 from prwn_tf.evaluation import figures
 
 LOOK_AT = (0, 100, 200, 300, 600, 1_000, 2_000, 3_000, 6_000)
@@ -28,7 +31,7 @@ class Trained:
 
 
 class Whole:
-    """The experiment of the paper, the one that shows its gap, and two sweeps."""
+    """Equal training, equal epochs, and what length, labels and crowd change."""
 
     def __init__(
         self,
@@ -40,8 +43,7 @@ class Whole:
         self.data = {name: study.Data(name, data_dir) for name in datasets}
         self.trained: dict[Key, Trained] = {}
         jobs = {
-            name: self._jobs(name, range(2 if quick else seeds), quick)
-            for name in datasets
+            name: _jobs(name, range(2 if quick else seeds), quick) for name in datasets
         }
         total = sum(
             len(job.models) * len(job.seeds)
@@ -51,32 +53,6 @@ class Whole:
         with tqdm.tqdm(total=total, unit=" trainings", disable=None) as progress:
             for name, found in jobs.items():
                 self._train(name, found, progress)
-
-    def _jobs(self, name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
-        def lasting(setting: settings.Setting, steps: int) -> settings.Setting:
-            return dataclasses.replace(setting, steps=(steps,) * len(settings.MODELS))
-
-        kinds = {
-            "training": settings.equal_training(name),
-            "epochs": settings.equal_epochs(name),
-            "lengths": lasting(settings.equal_training(name), LOOK_AT[-1]),
-        }
-        if quick:
-            kinds = {kind: lasting(each, study.CHUNK) for kind, each in kinds.items()}
-        jobs = {
-            (name, kind, 0): study.Job(setting, settings.MODELS, tuple(seeds))
-            for kind, setting in kinds.items()
-        }
-        if quick:
-            return jobs
-        base, few = lasting(kinds["training"], SWEPT_STEPS), tuple(seeds[:SWEPT_SEEDS])
-        for labels in LABELS[name]:
-            setting = dataclasses.replace(base, labels=labels)
-            jobs[name, "labels", labels] = study.Job(setting, ("few", "walk"), few)
-        for unlabeled in UNLABELED:
-            setting = dataclasses.replace(base, unlabeled=unlabeled)
-            jobs[name, "unlabeled", unlabeled] = study.Job(setting, ("walk",), few)
-        return jobs
 
     def _train(
         self, name: str, jobs: dict[Key, study.Job], progress: tqdm.tqdm
@@ -120,6 +96,57 @@ class Whole:
                 for (name, varied, value), each in self.trained.items()
             ],
         }
+
+
+def _jobs(name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
+    """What is trained on one set."""
+
+    def lasting(setting: settings.Setting, steps: int) -> settings.Setting:
+        return dataclasses.replace(setting, steps=(steps,) * len(settings.MODELS))
+
+    kinds = {
+        "training": settings.equal_training(name),
+        "epochs": settings.equal_epochs(name),
+        "lengths": lasting(settings.equal_training(name), LOOK_AT[-1]),
+    }
+    if quick:
+        kinds = {kind: lasting(each, study.CHUNK) for kind, each in kinds.items()}
+    jobs = {
+        (name, kind, 0): study.Job(setting, settings.MODELS, tuple(seeds))
+        for kind, setting in kinds.items()
+    }
+    if quick:
+        return jobs
+    base, few = lasting(kinds["training"], SWEPT_STEPS), tuple(seeds[:SWEPT_SEEDS])
+    for labels in LABELS[name]:
+        setting = dataclasses.replace(base, labels=labels)
+        jobs[name, "labels", labels] = study.Job(setting, ("few", "walk"), few)
+    for unlabeled in UNLABELED:
+        setting = dataclasses.replace(base, unlabeled=unlabeled)
+        jobs[name, "unlabeled", unlabeled] = study.Job(setting, ("walk",), few)
+    return jobs
+
+
+def read(path: pathlib.Path, quick: bool = False) -> tuple[str, dict[Key, Trained]]:
+    """The command and the models, without weights, whose numbers a file holds."""
+    content = files.read_json(path)
+    trained = {}
+    for part in content["trained"]:
+        key = (part["dataset"], part["varied"], part["value"])
+        setting = _jobs(part["dataset"], range(1), quick)[key].setting
+        for model, config in part["configs"].items():
+            if config_lib.from_dict(TrainConfig, config) != setting.config(model):
+                raise UserError(
+                    f"{path} has {' '.join(map(str, key))} of other settings than "
+                    "today's; train again, without --tables"
+                )
+        trained[key] = Trained(setting, [_outcome(each) for each in part["outcomes"]])
+    return content["command"], trained
+
+
+def _outcome(numbers: dict[str, Any]) -> study.Outcome:
+    curve = {int(step): accuracies for step, accuracies in numbers["curve"].items()}
+    return study.Outcome(**numbers | {"curve": curve, "weights": []})
 
 
 def _numbers(outcome: study.Outcome) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+"""What is timed against us computes what we compute."""
+
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+from prwn_tf.terms import WalkConfig
+from prwn_tf.walk import losses
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [WalkConfig(1.5, decay=1.0), WalkConfig(2.0, steps=1, decay=0.5, visit_weight=0.3)],
+)
+def test_the_walk_in_pytorch_is_ours(config):
+    torch = pytest.importorskip("torch")
+    import benchmark_torch
+
+    random = np.random.default_rng(0)
+    prototypes = random.normal(size=(3, 4)).astype(np.float32)
+    points = random.normal(size=(7, 4)).astype(np.float32)
+    found = benchmark_torch.walk_loss(
+        torch.tensor(prototypes), torch.tensor(points), config
+    )
+    ours = losses.walk_losses(prototypes, points, config.steps, config.decay)
+    expected = config.weight * (ours.walker + config.visit_weight * ours.visit)
+    assert found.item() == pytest.approx(float(expected), rel=1e-5)

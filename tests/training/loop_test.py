@@ -1,0 +1,59 @@
+"""The loop's own accounts: how fast it says that it is."""
+
+import dataclasses
+
+import pytest
+import tensorflow as tf
+
+from prwn_tf import protocols
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.training import loop, optimizer
+from prwn_tf.training.checkpoints import Checkpoints
+from prwn_tf.training.workdir import Workdir
+
+
+class Speeds:
+    """Takes the place of TensorBoard."""
+
+    def __init__(self):
+        self.found = {}
+
+    def training(self, step, logs, rate, speed):
+        self.found[step] = speed
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"checkpoint_every": 3}, {"validate_every": 2}]
+)
+def test_the_speed_is_that_of_all_steps_since_the_last_report(
+    tmp_path, monkeypatch, changes
+):
+    config = dataclasses.replace(
+        protocols.protocol(protocols.Task("glyphs", "pn")),
+        train=EpisodeSpec(way=2, shot=1, query=1),
+        channels=2,
+        episodes=12,
+        report_every=4,
+        **changes,
+    )
+    model = optimizer.trainable_model(config)
+    images = tf.ones([2, 1, 28, 28, 1])
+    now = [100.0]
+    monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
+
+    def episodes(start):
+        for _ in range(start, config.episodes):
+            now[0] += 0.5  # a step takes half a second
+            yield Episode(images, images, tf.zeros([0, 28, 28, 1]))
+
+    def validate(step):
+        now[0] += 60  # which is no training
+
+    workdir, monitor = Workdir(tmp_path), Speeds()
+    checkpoints = Checkpoints(workdir.checkpoints, model)
+    loop.train(
+        model, episodes, config, workdir, checkpoints, monitor, validate, start=0
+    )
+    assert monitor.found == {4: 2.0, 8: 2.0, 12: 2.0}
+    assert float(checkpoints.seconds) == 6.0
