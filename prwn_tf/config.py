@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 # Fields of a config that are loss terms on unlabelled points, each with a weight.
 TERMS = ("walk", "vat", "entropy", "association")
+# What the unlabelled points of a test episode do to its prototypes.
+ADAPTATIONS = ("none", "refine", "filter")
 CHOICES = {
     "select": ("last", "best"),
     "conv_block": ("auto", "plain", "fast"),

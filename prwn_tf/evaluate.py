@@ -11,14 +11,13 @@ give a table of all combinations.
 from absl import flags
 
 from prwn_tf import cli, files, flag_sets
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-ADAPTATIONS = ("none", "refine", "filter")
 flag_sets.define_task_flags(several=True)
 flag_sets.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the trained run.", required=True)

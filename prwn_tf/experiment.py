@@ -12,13 +12,13 @@ import tqdm
 
 from prwn_tf import config as config_lib
 from prwn_tf import files
-from prwn_tf.config import EpisodeSpec, TrainConfig
+from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
 from prwn_tf.data.store import ClassStore, training_store
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.evaluation import report
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
-from prwn_tf.evaluation.evaluate import ADAPTATIONS, Evaluation, Evaluator
+from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
 from prwn_tf.training import loop, optimizer
 from prwn_tf.training.checkpoints import Checkpoints

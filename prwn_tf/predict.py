@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from absl import flags
 
 from prwn_tf import cli, files
+from prwn_tf.config import ADAPTATIONS
 from prwn_tf.errors import UserError
 from prwn_tf.serving import folders, served
 
@@ -34,7 +35,7 @@ flags.DEFINE_string("output", None, "Folder for the results.", required=True)
 flags.DEFINE_enum(
     "adapt",
     None,
-    ["none", "refine", "filter"],
+    ADAPTATIONS,
     "What --unlabeled does: nothing, move the classes towards all of its images, or "
     "(default) towards those that the walk trusts.",
 )

@@ -13,11 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf import experiment, methods, protocols
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.data import store as store_lib
 from prwn_tf.episodes import pipeline, pools
 from prwn_tf.evaluation.embeddings import Embedder
-from prwn_tf.evaluation.evaluate import ADAPTATIONS, Evaluator
+from prwn_tf.evaluation.evaluate import Evaluator
 from prwn_tf.walk import losses
 
 SPARSE_CLASSES, SPARSE_IMAGES = 351, 1278  # tiered-ImageNet's training classes: 9.5 GB

@@ -16,7 +16,6 @@ from prwn_tf.heads.base import Head
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.model import accuracy, query_labels
 
-ADAPTATIONS = ("none", "refine", "filter")
 BATCH_NUMBERS = 2**23  # scores and similarities held at once
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from prwn_tf.config import ADAPTATIONS
 from prwn_tf.serving import inputs, saved, served
 from prwn_tf.serving.estimator import (
     BaseEstimator,
@@ -20,8 +21,6 @@ from prwn_tf.serving.estimator import (
 )
 from prwn_tf.serving.inputs import InputError
 from prwn_tf.serving.served import ServedModel
-
-ADAPTATIONS = ("none", "refine", "filter")
 
 
 class Answers(NamedTuple):
