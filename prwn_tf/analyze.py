@@ -1,11 +1,12 @@
 """Looks into trained models: the analyses of the paper as numbers and figures.
 
     python -m prwn_tf.analyze --workdir=runs/omniglot
-    python -m prwn_tf.analyze --workdir=runs/pn --workdir=runs/prwn --what=landing,ways
+    python -m prwn_tf.analyze --workdir=runs/pn --workdir=runs/prwn --what=ways
 
-landing: how often the walker comes home after 0..10 inner steps. ways: accuracy
-against the number of classes; with two runs, the relative gain of the second.
-consistency: the average VAT loss. embedding: PCA and t-SNE of one episode's classes.
+landing: how often the walker comes home after 0..10 inner steps. ways:
+accuracy against the number of classes; with two runs, the relative gain of the
+second. consistency: the average VAT loss. embedding: PCA and t-SNE of one
+episode's classes.
 """
 
 import dataclasses

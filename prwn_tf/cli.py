@@ -9,6 +9,7 @@ import functools
 import itertools
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -30,7 +31,14 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}  # or not to be wr
 def run(main: Callable[[], None]) -> None:
     """Runs a program and turns its errors into one line and an exit code."""
     flagfiles.check(sys.argv[1:])
-    app.run(functools.partial(_guarded, main))
+    try:
+        try:
+            app.run(functools.partial(_guarded, main))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our output is gone, as head is
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
 
 
 def load_tensorflow() -> None:
@@ -65,6 +73,8 @@ def _guarded(main: Callable[[], None], argv: list[str]) -> int:
         main()
     except UserError as error:
         return _failed(error)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         return _failed(_explained(error))
     except Stopped as stopped:

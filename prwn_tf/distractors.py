@@ -1,11 +1,11 @@
-"""Shows where the walker goes among the points of test episodes with distractors.
+r"""Shows where the walker goes among the points of test episodes with distractors.
 
     python -m prwn_tf.distractors --workdir=runs/omniglot
-    python -m prwn_tf.distractors --workdir=runs/pn --workdir=runs/prwn --label=PN \
-        --label=PRWN --output=results/figures
+    python -m prwn_tf.distractors --workdir=runs/pn --label=PN \
+        --workdir=runs/prwn --label=PRWN --output=results/figures
 
-Unset, there are as many distractor classes as ways and 10 unlabelled images a class,
-as in the paper's analysis.
+Unset, there are as many distractor classes as ways and 10 unlabelled images a
+class, as in the paper's analysis.
 """
 
 from absl import flags

@@ -1,11 +1,11 @@
-"""Tests a trained model on any kind of episode, with confidence intervals.
+r"""Tests a trained model on any kind of episode, with confidence intervals.
 
     python -m prwn_tf.evaluate --workdir=runs/omniglot
-    python -m prwn_tf.evaluate --workdir=runs/omniglot --way=5,20 --distractors=0,5 \
-        --adapt=none,refine,filter
+    python -m prwn_tf.evaluate --workdir=runs/omniglot --way=5,20 \
+        --distractors=0,5 --adapt=none,refine,filter
 
-Unset flags describe the task that the model was trained for; several numbers in a flag
-give a table of all combinations.
+Unset flags describe the task that the model was trained for; several numbers
+in a flag give a table of all combinations.
 """
 
 from absl import flags

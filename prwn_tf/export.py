@@ -2,9 +2,9 @@
 
     python -m prwn_tf.export --workdir=runs/omniglot --output=exported/omniglot
 
-Signatures: embed, embed_encoded, prototypes, filter, refine and classify, for any
-number of images and classes; to look at them: saved_model_cli show --all --dir=DIR.
-The data set need not be there.
+Signatures: embed, embed_encoded, prototypes, filter, refine and classify, for
+any number of images and classes; to look at them: saved_model_cli show --all
+--dir=DIR. The data set need not be there.
 """
 
 from absl import flags

@@ -1,12 +1,13 @@
-"""Labels a folder of images from a few examples of each class.
+r"""Labels a folder of images from a few examples of each class.
 
-    python -m prwn_tf.predict --model=results/omniglot/prwn --support=examples/ \
-        --query=images/ --unlabeled=more/ --output=predictions/
+    python -m prwn_tf.predict --model=results/omniglot/prwn \
+        --support=examples/ --query=images/ --unlabeled=more/ --output=found/
 
---support has a folder of images for each class, one image at least. --query may hold
-images in any folders. --unlabeled makes the answers better: the classes move towards
-those of its images that the walk trusts, and distractors among them are set aside.
-Writes predictions.csv, and gallery.html to look at in a browser.
+--support has a folder of images for each class, one image at least. --query
+may hold images in any folders. --unlabeled makes the answers better: the
+classes move towards those of its images that the walk trusts, and distractors
+among them are set aside. Writes predictions.csv, and gallery.html to look at
+in a browser.
 """
 
 from collections import Counter

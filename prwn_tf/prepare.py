@@ -2,12 +2,12 @@
 
     python -m prwn_tf.prepare --dataset=omniglot --source=omniglot_png.tar.gz
     python -m prwn_tf.prepare --dataset=mini --source=mini-imagenet/
-    python -m prwn_tf.prepare --dataset=folder --source=pictures/ --image_size=64
+    python -m prwn_tf.prepare --dataset=folder --source=pics/ --image_size=64
     python -m prwn_tf.prepare --dataset=omniglot --verify
 
-A source is told by its content: pickles, arrays, class folders or files named by
-class, in a folder or in one archive. Interrupt it when you like; the same command
-continues where it stopped.
+A source is told by its content: pickles, arrays, class folders or files named
+by class, in a folder or in one archive. Interrupt it when you like; the same
+command continues where it stopped.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Trains a few-shot model, validates it on the way, and tests it at the end.
 
-With no flags it draws its own data and shows in a few minutes that the walk helps:
+With no flags it draws its own data and shows in minutes that the walk helps:
 
     python -m prwn_tf.train
     python -m prwn_tf.train --dataset=omniglot --workdir=runs/omniglot

@@ -1,6 +1,7 @@
 """Wrong flags and wrong data: one clear line, the promised exit code."""
 
 import json
+import signal
 
 import pytest
 
@@ -144,3 +145,12 @@ def test_loss_that_explodes_exits_with_3(tmp_path, data_dir):
     report = json.loads((tmp_path / "nan_report.json").read_text())
     assert report["episode"] == report["step"] - 1
     assert (tmp_path / "checkpoints" / "ckpt-0.index").exists()
+
+
+@pytest.mark.parametrize("flags", [["--helpshort"], ["--helpfull"]])
+def test_a_reader_that_leaves_is_no_error(flags):
+    process = program.start("train", *flags)
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert process.wait(60) == 128 + signal.SIGPIPE
+    assert errors == ""
