@@ -147,9 +147,8 @@ def test_loss_that_explodes_exits_with_3(tmp_path, data_dir):
     assert (tmp_path / "checkpoints" / "ckpt-0.index").exists()
 
 
-@pytest.mark.parametrize("flags", [["--helpshort"], ["--helpfull"]])
-def test_a_reader_that_leaves_is_no_error(flags):
-    process = program.start("train", *flags)
+def test_a_reader_that_leaves_is_no_error():
+    process = program.start("train", "--helpshort")
     process.stdout.close()
     errors = process.stderr.read()
     assert process.wait(60) == 128 + signal.SIGPIPE
