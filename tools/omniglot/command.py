@@ -1,14 +1,13 @@
 """The `omniglot` experiment: the Omniglot columns of the paper's tables."""
 
 import argparse
-import os
 import pathlib
 import subprocess
 import sys
 
 from omniglot import report, rows
 
-from prwn_tf import cli
+from prwn_tf import cli, flag_sets
 from prwn_tf.data import catalog
 from prwn_tf.errors import UserError
 
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--data_dir",
-        default=os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf"),
+        default=flag_sets.DATA_DIR,
         help="folder of prepared data sets",
     )
     parser.add_argument(
@@ -53,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepares, trains, releases, analyses and writes the table."""
-    output, runs = pathlib.Path(arguments.output), pathlib.Path(arguments.runs)
+    output, runs = cli.path(arguments.output), cli.path(arguments.runs)
     wanted = [name for name in arguments.rows.split(",") if name]
     for name in wanted:
         if name not in KNOWN:
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"--episodes={arguments.episodes} makes models that do not belong into "
             f"{RELEASED}; give another --output, and --runs"
         )
-    data_dir = pathlib.Path(arguments.data_dir).expanduser()
+    data_dir = cli.path(arguments.data_dir)
     _prepare(data_dir, arguments.source)
     missing = [name for name in wanted if not (output / name / "result.json").exists()]
     for name in missing:
