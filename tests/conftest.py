@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import prwn_tf  # noqa: F401  (sets the allocator before any test loads TensorFlow)
-from prwn_tf.data import glyphs, store
+from prwn_tf.data import glyphs, store, store_writer
 
 SHARED = pathlib.Path(__file__).parents[2] / "shared"
 
@@ -33,7 +33,9 @@ def make_store(tmp_path):
     """Writes a store whose every image tells its split, class and place."""
 
     def make(counts: list[int], shape=(8, 8, 1), name="made") -> dict:
-        with store.StoreWriter(tmp_path / name, image_shape=shape, about={}) as writer:
+        with store_writer.StoreWriter(
+            tmp_path / name, image_shape=shape, about={}
+        ) as writer:
             for split in store.SPLITS:
                 for index, count in enumerate(counts):
                     images = np.zeros((count, *shape), np.uint8)

@@ -15,6 +15,7 @@ from prwn_tf.data import (
     omniglot,
     sources,
     store,
+    store_writer,
     toy,
     tree,
 )
@@ -86,7 +87,7 @@ def prepare(
     """
     _check_options(name, options)
     directory = location(name, data_dir)
-    store.check_replaceable(directory)
+    store_writer.check_replaceable(directory)
     if name in DRAWN:
         with _alone(directory, wait=True):
             DRAWN[name][1](directory)

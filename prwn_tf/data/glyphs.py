@@ -12,7 +12,7 @@ import pathlib
 import numpy as np
 import tqdm
 
-from prwn_tf.data import store
+from prwn_tf.data import store, store_writer
 
 VERSION = 1  # to be raised with any change of a drawn pixel
 SIZE = 28
@@ -54,7 +54,7 @@ def build(directory: pathlib.Path, *, seed: int = 0) -> None:
         "seed": seed,
     }
     todo = [(split, index) for split in CLASSES for index in range(CLASSES[split])]
-    with store.StoreWriter(
+    with store_writer.StoreWriter(
         directory, image_shape=(SIZE, SIZE, 1), about=about
     ) as writer:
         for split, index in tqdm.tqdm(todo, "glyphs", unit=" classes", disable=None):

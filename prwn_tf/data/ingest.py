@@ -15,7 +15,8 @@ from prwn_tf import files
 from prwn_tf.data.image_header import UnusableImageError
 from prwn_tf.data.images import BATCH, Decoder
 from prwn_tf.data.raw import FEWEST, Images, Import, RawClass
-from prwn_tf.data.store import UNLABELED, StoreWriter
+from prwn_tf.data.store import UNLABELED
+from prwn_tf.data.store_writer import StoreWriter
 from prwn_tf.errors import StorageError, UserError
 
 VERSION = 2  # to be raised with any change of a decoded pixel

@@ -34,10 +34,10 @@ def read(directory: pathlib.Path) -> dict[str, Any]:
     return content
 
 
-def is_dataset(directory: pathlib.Path) -> bool:
+def is_dataset(directory: str | pathlib.Path) -> bool:
     """Whether a folder's manifest is that of a prepared data set, at first sight."""
     try:
-        content = files.read_json(directory / FILE)
+        content = files.read_json(pathlib.Path(directory, FILE))
     except UserError:
         return False
     return isinstance(content, dict) and content.keys() >= {"image_shape", "splits"}

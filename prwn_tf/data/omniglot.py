@@ -13,7 +13,7 @@ import tqdm
 
 from prwn_tf.data import omniglot_sources as sources
 from prwn_tf.data import splits
-from prwn_tf.data.store import StoreWriter
+from prwn_tf.data.store_writer import StoreWriter
 from prwn_tf.errors import UserError
 
 DRAWN_SIZE = 105

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from prwn_tf.data import store
+from prwn_tf.data import store, store_writer
 
 VERSION = 1  # to be raised with any change of a point
 POINT = (1, 1, 2)  # image_shape of a point
@@ -33,7 +33,7 @@ def build(name: str, directory: pathlib.Path, *, seed: int = 0) -> None:
         "source": "drawn by prwn_tf.data.toy",
         "seed": seed,
     }
-    with store.StoreWriter(
+    with store_writer.StoreWriter(
         directory, image_shape=POINT, about=about, dtype="float32"
     ) as writer:
         for split in store.SPLITS:

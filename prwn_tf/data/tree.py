@@ -6,8 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from prwn_tf.data import image_header
-from prwn_tf.data.store import MANIFEST, is_dataset
+from prwn_tf.data import image_header, manifest
 from prwn_tf.errors import UserError
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp")
@@ -47,7 +46,7 @@ def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[F
             continue
         seen.add(real)
         folder = _scan(path)
-        if depth and MANIFEST in folder.others and is_dataset(pathlib.Path(path)):
+        if depth and manifest.FILE in folder.others and manifest.is_dataset(real):
             continue
         kept = [
             name

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from prwn_tf.data import store
+from prwn_tf.data import store, store_writer
 from prwn_tf.data.partial_store import JOURNAL
 from prwn_tf.errors import StorageError, UserError
 from tests.data import made
@@ -23,7 +23,9 @@ def images(name):
 
 
 def writer(directory, key="same"):
-    return store.StoreWriter(directory, image_shape=(8, 8, 1), about={}, resume_key=key)
+    return store_writer.StoreWriter(
+        directory, image_shape=(8, 8, 1), about={}, resume_key=key
+    )
 
 
 def write(directory, classes=CLASSES, key="same"):

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from prwn_tf.data import store
+from prwn_tf.data import store, store_writer
 from prwn_tf.errors import UserError
 
 
@@ -28,7 +28,7 @@ def test_reads_what_was_written(folder):
 
 def test_nothing_appears_when_writing_fails(tmp_path):
     def fail():
-        with store.StoreWriter(
+        with store_writer.StoreWriter(
             tmp_path / "new", image_shape=(2, 2, 1), about={}
         ) as writer:
             writer.add("train", "a", np.zeros((1, 2, 2, 1), np.uint8))
@@ -43,11 +43,13 @@ def test_an_older_version_is_replaced_only_when_the_new_one_is_whole(folder):
     old = (folder / "manifest.json").read_text()
     with (
         pytest.raises(RuntimeError),
-        store.StoreWriter(folder, image_shape=(2, 2, 1), about={}),
+        store_writer.StoreWriter(folder, image_shape=(2, 2, 1), about={}),
     ):
         raise RuntimeError
     assert (folder / "manifest.json").read_text() == old
-    with store.StoreWriter(folder, image_shape=(2, 2, 1), about={"note": 1}) as writer:
+    with store_writer.StoreWriter(
+        folder, image_shape=(2, 2, 1), about={"note": 1}
+    ) as writer:
         writer.add("train", "a", np.zeros((1, 2, 2, 1), np.uint8))
     assert store.read_manifest(folder)["note"] == 1
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
@@ -67,7 +69,9 @@ def test_leftovers_of_a_killed_program_are_removed(folder, make_store):
 )
 def test_wrong_images_are_refused(tmp_path, images):
     with (
-        store.StoreWriter(tmp_path / "x", image_shape=(2, 2, 1), about={}) as writer,
+        store_writer.StoreWriter(
+            tmp_path / "x", image_shape=(2, 2, 1), about={}
+        ) as writer,
         pytest.raises(ValueError, match="class 'a': expected uint8"),
     ):
         writer.add("train", "a", images)
@@ -75,7 +79,9 @@ def test_wrong_images_are_refused(tmp_path, images):
 
 def test_two_classes_of_one_name_are_refused(tmp_path):
     image = np.zeros((1, 2, 2, 1), np.uint8)
-    with store.StoreWriter(tmp_path / "x", image_shape=(2, 2, 1), about={}) as writer:
+    with store_writer.StoreWriter(
+        tmp_path / "x", image_shape=(2, 2, 1), about={}
+    ) as writer:
         writer.add("train", "a", image)
         with pytest.raises(UserError, match="'a'"):
             writer.add("train", "a", image)

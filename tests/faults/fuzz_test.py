@@ -29,6 +29,7 @@ from prwn_tf.data import (
     imagenet_pickles,
     npz,
     store,
+    store_writer,
     summary,
 )
 from prwn_tf.data.partial_store import JOURNAL
@@ -42,7 +43,7 @@ from tests.faults.fuzzing import fuzz
 
 
 def write_store(directory: pathlib.Path, **more) -> None:
-    with store.StoreWriter(
+    with store_writer.StoreWriter(
         directory, image_shape=(8, 8, 1), about={"version": 1}, **more
     ) as writer:
         for split in store.SPLITS:
@@ -103,7 +104,7 @@ def test_journals_of_killed_writers(tmp_path):
     images = np.full((2, 4, 4, 1), 7, np.uint8)
 
     def opened():
-        return store.StoreWriter(
+        return store_writer.StoreWriter(
             directory, image_shape=(4, 4, 1), about={}, resume_key="same"
         )
 

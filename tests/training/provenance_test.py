@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prwn_tf import protocols
-from prwn_tf.data import store
+from prwn_tf.data import store, store_writer
 from prwn_tf.training import provenance
 
 
@@ -24,7 +24,7 @@ def test_images_and_classes_tell_data_sets_apart(make_store, config):
 def test_images_of_no_class_count_for_runs_that_learn_from_them(tmp_path, config):
     found = {}
     for shade in (1, 2):
-        with store.StoreWriter(
+        with store_writer.StoreWriter(
             tmp_path / str(shade), image_shape=(2, 2, 1), about={"source": "here"}
         ) as writer:
             for split in store.SPLITS:
