@@ -33,6 +33,8 @@ def page(output: pathlib.Path) -> str:
     parts += ["## 800 ways, 1 shot", _analysis(found, "ways", rows.HIGHER_WAY, _at_800)]
     clean = _analysis(found, "distractors", rows.CLEAN, _clean)
     parts += ["## The walker among distractors (p_clean, smoothed)", clean]
+    moved = _analysis(found, "consistency", rows.CONSISTENCY, _vat_loss)
+    parts += ["## Local consistency (average VAT loss)", moved]
     parts += ["## Coming home (landing probability by inner steps)", _landing(found)]
     figures = [
         f"![{name}]({output.name}/analysis/{name}.png)"
@@ -161,6 +163,10 @@ def _at_800(row: dict[str, Any]) -> str | None:
 
 def _clean(row: dict[str, Any]) -> str:
     return f"{row['p_clean_smoothed']:.3f} ± {row['p_clean_smoothed_interval']:.3f}"
+
+
+def _vat_loss(row: dict[str, Any]) -> str:
+    return f"{row['vat_loss']:.1f} ± {row['interval']:.1f}"
 
 
 def _landing(found: Found) -> str:

@@ -118,6 +118,14 @@ CLEAN = (
     Published("PN_all", "pn_all", 0.76),
     Published("PRWN", "prwn_distractors", 0.81),
 )
+# Average VAT loss: how far an answer moves under the worst small change of an image.
+CONSISTENCY = (
+    Published("PN_VAT", "pn_vat", 1.1),
+    Published("PN_all", "pn_all", 2.91),
+    Published("PRWN", "prwn", 3.1),
+    Published("PN", "pn", 5.9),
+    Published("PN_20way", "pn_20way", None),
+)
 LANDING = (
     ("PN", "pn"),
     ("PN_20way", "pn_20way"),
