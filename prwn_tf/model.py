@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import Head
-from prwn_tf.regularizers.base import Context, Embeddings, Regularizer
+from prwn_tf.regularizers.base import Context, EmbeddedEpisode, Regularizer
 
 Logs = dict[str, tf.Tensor]
 
@@ -97,7 +97,7 @@ class FewShotModel(keras.Model):
             step=tf.cast(self.optimizer.iterations, tf.int32),
         )
 
-    def _embed(self, episode: Episode, training: bool) -> Embeddings:
+    def _embed(self, episode: Episode, training: bool) -> EmbeddedEpisode:
         """Embeds an episode in one batch or in two, as its head wants it."""
         way, shot, *image = episode.support.shape
         query, points = episode.query.shape[1], episode.unlabeled.shape[0]
@@ -118,9 +118,11 @@ class FewShotModel(keras.Model):
         size = labeled.shape[-1]
         labeled = tf.reshape(labeled, [way, shot + query, size])
         support, queries = tf.split(labeled, [shot, query], axis=1)
-        return Embeddings(support, tf.reshape(queries, [way * query, size]), unlabeled)
+        return EmbeddedEpisode(
+            support, tf.reshape(queries, [way * query, size]), unlabeled
+        )
 
-    def _embed_aside(self, episode: Episode, training: bool) -> Embeddings:
+    def _embed_aside(self, episode: Episode, training: bool) -> EmbeddedEpisode:
         """`_embed` with the encoder's averages as they were before.
 
         Put back afterwards, because this holds for layers of any kind: Keras' batch

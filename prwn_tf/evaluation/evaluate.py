@@ -41,7 +41,7 @@ class Evaluation:
     @property
     def interval(self) -> float:
         """Half the width of the 95 % confidence interval over episodes."""
-        return float(1.96 * np.std(self.accuracies) / np.sqrt(len(self.accuracies)))
+        return half_width(self.accuracies)
 
     def row(self) -> dict[str, float | int | str]:
         """The evaluation as it is stored."""
@@ -66,6 +66,11 @@ class Evaluation:
             f"({len(self.accuracies)} episodes, {self.spec.way}-way "
             f"{self.spec.shot}-shot, {crowd}{kind})"
         )
+
+
+def half_width(values: np.ndarray) -> float:
+    """Of the 95 % confidence interval of the mean of some episodes: [E] -> number."""
+    return float(1.96 * np.std(values) / np.sqrt(len(values)))
 
 
 class Evaluator:

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf import files
+from prwn_tf.evaluation.evaluate import half_width
 
 Row = Mapping[str, Any]
 
@@ -56,7 +57,7 @@ def _summarize(finding: Finding, folder: pathlib.Path) -> None:
 
 def mean_and_interval(values: np.ndarray) -> tuple[float, float]:
     """Mean over episodes and half the width of its 95 % interval: [E] -> two."""
-    return float(np.mean(values)), float(1.96 * np.std(values) / np.sqrt(len(values)))
+    return float(np.mean(values)), half_width(values)
 
 
 def shown(values: np.ndarray) -> str:

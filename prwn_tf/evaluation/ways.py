@@ -8,7 +8,7 @@ import numpy as np
 
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.evaluation import figures
-from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
+from prwn_tf.evaluation.evaluate import Evaluation, Evaluator, half_width
 from prwn_tf.evaluation.findings import Finding
 from prwn_tf.evaluation.settings import Settings
 from prwn_tf.evaluation.subject import Subject
@@ -88,8 +88,7 @@ def relative_gain(before: Evaluation, after: Evaluation) -> tuple[float, float]:
     """
     ratio = after.accuracy / before.accuracy
     residual = after.accuracies - ratio * before.accuracies  # mean 0
-    error = 1.96 * np.std(residual) / np.sqrt(len(residual)) / before.accuracy
-    return ratio - 1, float(error)
+    return ratio - 1, half_width(residual) / before.accuracy
 
 
 def _gain_rows(

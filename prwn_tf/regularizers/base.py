@@ -10,7 +10,7 @@ from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
 
 
-class Embeddings(NamedTuple):
+class EmbeddedEpisode(NamedTuple):
     """The images of an episode, embedded."""
 
     support: tf.Tensor  # [N, K, D]
@@ -30,7 +30,7 @@ class Context(NamedTuple):
     queries: tf.Tensor  # [Q, D]
     unlabeled: tf.Tensor  # [U, D]
     prototypes: tf.Tensor  # [N, D]
-    embed: Callable[[Episode], Embeddings]
+    embed: Callable[[Episode], EmbeddedEpisode]
     step: tf.Tensor  # []
 
 
