@@ -30,6 +30,12 @@ flags.DEFINE_multi_string(
 )
 flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to test on.")
 flags.DEFINE_string("output", None, "Folder for the rows; default: the workdir.")
+flags.DEFINE_bool(
+    "dump_episodes",
+    False,
+    "Also write evaluation_images.csv: the images of every episode, by class and "
+    "place in it.",
+)
 flags.adopt_module_key_flags(flag_sets)
 
 
@@ -49,7 +55,7 @@ def main() -> None:
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
-    from prwn_tf.evaluation import report
+    from prwn_tf.evaluation import drawn, report
     from prwn_tf.training import weights
 
     run = experiment.create(config, workdir, stores)
@@ -61,6 +67,11 @@ def main() -> None:
 
     files.write_json(output / "evaluation.json", [row.row() for row in found])
     report.write_episodes(output / "evaluation_episodes.csv", found)
+    if FLAGS.dump_episodes:
+        rows = drawn.rows(
+            stores[FLAGS.split], split_pools, specs, episodes, config.eval_seed
+        )
+        files.write_csv(output / "evaluation_images.csv", drawn.HEADER, rows)
     print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")
     if len(specs) == 1:
         print("\n".join([f"episodes: {specs[0]}", *map(str, found)]))

@@ -1,8 +1,11 @@
+import csv
 import json
 
 import pytest
 
 from tests.cli import program
+
+ROLES = ("support", "query", "unlabeled", "distractor")
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +28,30 @@ def test_gives_the_digits_of_the_run_twice(workdir, data_dir):
         rows.append(json.loads((workdir / "evaluation.json").read_text()))
     assert rows[0] == rows[1]
     assert rows[0] == json.loads((workdir / "result.json").read_text())["test"]
+
+
+def test_dumps_the_images_of_every_episode(workdir, data_dir, tmp_path):
+    flags = [f"--workdir={workdir}", f"--data_dir={data_dir}", f"--output={tmp_path}"]
+    flags += ["--distractors=0,2", "--unlabeled=3", "--eval_episodes=4"]
+    result = program.run("evaluate", *flags, "--dump_episodes")
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "evaluation_images.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for distractors in (0, 2):
+        for episode in range(4):
+            key = (str(distractors), str(episode))
+            own = [row for row in rows if (row["distractors"], row["episode"]) == key]
+            images = {role: set() for role in ROLES}
+            for row in own:
+                images[row["role"]].add((row["class"], row["image"]))
+            query = int(own[0]["query"])
+            counts = [len(images[role]) for role in ROLES]
+            assert counts == [5, 5 * query, 5 * 3, distractors * 3]
+            assert len(set().union(*images.values())) == len(own)  # no image twice
+            classes = [{name for name, _ in images[role]} for role in ROLES]
+            assert classes[0] == classes[1] == classes[2]
+            assert len(classes[3]) == distractors
+            assert not classes[0] & classes[3]
 
 
 def test_other_episodes_than_trained_for(workdir, data_dir, tmp_path):
