@@ -35,7 +35,8 @@ def run(main: Callable[[], None]) -> None:
         try:
             app.run(functools.partial(_guarded, main))
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output is gone, as head is
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)

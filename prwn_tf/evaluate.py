@@ -67,11 +67,13 @@ def main() -> None:
 
     files.write_json(output / "evaluation.json", [row.row() for row in found])
     report.write_episodes(output / "evaluation_episodes.csv", found)
+    images = output / "evaluation_images.csv"
+    images.unlink(missing_ok=True)  # of other episodes
     if FLAGS.dump_episodes:
         rows = drawn.rows(
             stores[FLAGS.split], split_pools, specs, episodes, config.eval_seed
         )
-        files.write_csv(output / "evaluation_images.csv", drawn.HEADER, rows)
+        files.write_csv(images, drawn.HEADER, rows)
     print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")
     if len(specs) == 1:
         print("\n".join([f"episodes: {specs[0]}", *map(str, found)]))

@@ -66,7 +66,7 @@ class Experiment:
         if self.workdir.has_config:
             step = self.checkpoints.restore()
             print(f"resuming {self.workdir.path} at step {step}")
-            self.workdir.describe(self.config, self.stores, flags_text)
+            self.workdir.describe_again(self.config, step, flags_text)
             return step
         # From here on a workdir with a config has a checkpoint, so one that lost all
         # of them is told apart from one that has not begun.

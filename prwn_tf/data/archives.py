@@ -91,7 +91,8 @@ def write(stream: BinaryIO, target: pathlib.Path, origin: pathlib.Path) -> None:
 def _inside(archive: str, name: str) -> str:
     """A member's name under the archive's, unless it begins with that already."""
     for suffix in SUFFIXES:
-        archive = archive.removesuffix(suffix)
+        if archive.lower().endswith(suffix):
+            archive = archive[: -len(suffix)]
     above, _, folder = archive.rpartition("/")
     parts = [above, "" if name.startswith(f"{folder}/") else folder, name]
     return "/".join(part for part in parts if part)

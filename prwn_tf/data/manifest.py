@@ -18,19 +18,20 @@ MOST = 2**48  # of any number, so that products of a few fit in 64 bits
 def read(directory: pathlib.Path) -> dict[str, Any]:
     """What the manifest in a folder says, if it is whole."""
     path = directory / FILE
-    content = files.read_json(path)
+    remedy = f"delete {directory} and prepare the data again"
+    try:
+        content = files.read_json(path)
+    except UserError as error:
+        raise UserError(f"{error}; {remedy}") from error
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
         raise UserError(
-            f"{path} has format {found!r}, this version reads {FORMAT}; prepare the "
-            "data again"
+            f"{path} has format {found!r}, this version reads {FORMAT}; {remedy}"
         )
     try:
         _check(content)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(
-            f"{path} is damaged ({error!r}); prepare the data again"
-        ) from error
+        raise UserError(f"{path} is damaged ({error!r}); {remedy}") from error
     return content
 
 

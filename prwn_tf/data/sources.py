@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from prwn_tf.data import archives, imagenet, legacy_pickle, tree
 from prwn_tf.errors import StorageError, UserError
 
+Named = dict[pathlib.Path, str]
+
 
 def check(source: pathlib.Path, flag: str) -> None:
     """Raises unless the value of a flag is a file or a folder."""
@@ -24,11 +26,14 @@ def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path
     Args:
         scratch: folder to unpack archives in.
     """
-    packed = _archives(source)
+    packed, lists = _archives(source)
     try:
         for path, called in packed.items():
             print(f"unpacking {tree.shown(path)}", flush=True)
             archives.unpack(path, scratch, called)
+        for path, called in lists.items():
+            with path.open("rb") as stream:
+                archives.write(stream, scratch / called, path)
         yield scratch if packed else source
     except StorageError:
         raise  # it is about the disk that is written to
@@ -37,21 +42,27 @@ def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path
         raise type(error)(str(error).replace(str(scratch), str(source))) from error
 
 
-def _archives(source: pathlib.Path) -> dict[pathlib.Path, str]:
-    """What is to be unpacked, and its name in the source if that is a folder."""
+def _archives(source: pathlib.Path) -> tuple[Named, Named]:
+    """What is to be unpacked, and the lists of images that lie beside it.
+
+    Each with its name in the source, if that is a folder.
+    """
     if not source.is_dir():
         is_pickle = legacy_pickle.looks_like_one(tree.beginning(source))
-        return {} if is_pickle else {source: ""}
-    found = {}
+        return ({} if is_pickle else {source: ""}), {}
+    packed, lists = {}, {}
     for folder in tree.walk(source):
-        for name in folder.others:
-            if name.lower().endswith(archives.SUFFIXES):
-                path = pathlib.Path(folder.path, name)
-                found[path] = os.path.relpath(path, os.path.abspath(source))
         # They are what was in the archives, or what is used beside them.
         if folder.images or any(map(_is_packed_data, folder.others)):
-            return {}
-    return found
+            return {}, {}
+        for name in folder.others:
+            path = pathlib.Path(folder.path, name)
+            called = os.path.relpath(path, os.path.abspath(source))
+            if name.lower().endswith(archives.SUFFIXES):
+                packed[path] = called
+            elif name.lower().endswith(".csv"):
+                lists[path] = called
+    return packed, lists if packed else {}
 
 
 def _is_packed_data(name: str) -> bool:

@@ -48,8 +48,9 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: [N] the labels, sorted.
         prototypes_: [N, D]; counts_: [N] images that each is the mean of.
-        trust_, trusted_: [U] of the unlabelled images in `fit`: how likely the walk
-            returns through each, and whether the filter keeps it. None without them.
+        trust_, trusted_: [U] of the unlabelled images in `fit`: the logarithm of how
+            likely the walk returns through each, and whether the filter keeps it. None
+            without them.
 
     Example:
         classifier = FewShotClassifier.from_export("exported/")

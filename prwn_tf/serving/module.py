@@ -66,7 +66,7 @@ class Functions:
         return _named(answers.class_means(embeddings, labels))
 
     def filter(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Named:
-        """How far the walk trusts points, and which it keeps: [U, D] -> [U], [U]."""
+        """Log of how far the walk trusts points, and which it keeps: -> [U], [U]."""
         scores, weights = answers.trust(prototypes, unlabeled)
         return {"scores": scores, "weights": weights}
 

@@ -35,6 +35,7 @@ OWN = {
     "episodes_summary.json",
     "evaluation.json",
     "evaluation_episodes.csv",
+    "evaluation_images.csv",
     "analysis",
     "without_walk",
 }
@@ -62,16 +63,20 @@ class Workdir:
         return self.path / "losses.json"
 
     @property
+    def _config(self) -> pathlib.Path:
+        return self.path / "config.json"
+
+    @property
     def _data(self) -> pathlib.Path:
         return self.path / "data.json"
 
     @property
     def has_config(self) -> bool:
-        return (self.path / "config.json").exists()
+        return self._config.exists()
 
     def load_config(self) -> TrainConfig:
         """The config of the run in this folder."""
-        path = self.path / "config.json"
+        path = self._config
         if not path.exists():
             raise UserError(
                 f"{self.path} is not a run: it has no config.json; train one with "
@@ -100,12 +105,14 @@ class Workdir:
                 "another --workdir"
             ) from error
         self._remove_leftovers()
+        if not self.has_config:
+            self._check_ours()
         if restart:
             self._clear()
-        if self.has_config:
+        elif self.has_config:
             self._compare(config)
         else:
-            self._check_ours()
+            self._check_untrained()
 
     def _remove_leftovers(self) -> None:
         """Removes files that a killed process was about to rename."""
@@ -132,6 +139,8 @@ class Workdir:
                 f"workdir {self.path} holds other files ({', '.join(foreign[:3])}) and "
                 "no run; choose an empty or a new folder with --workdir"
             )
+
+    def _check_untrained(self) -> None:
         # The first is written before the config, by a run that may have been killed.
         trained = [p for p in self.checkpoints.glob("*.index") if p.stem != "ckpt-0"]
         if trained:
@@ -175,9 +184,20 @@ class Workdir:
         """Writes what the run is; the config last, a sign that the rest is there."""
         about_data = dataclasses.asdict(provenance.of(config, stores))
         files.write_json(self._data, about_data)
+        self._describe(config, flags_text)
+
+    def describe_again(self, config: TrainConfig, step: int, flags_text: str) -> None:
+        """Writes what changed in a run that goes on from `step`, if it does."""
+        if config.episodes > step:
+            self._describe(config, flags_text)
+        else:
+            trained = dataclasses.replace(config, episodes=step)
+            files.write_json(self._config, config_lib.to_dict(trained))
+
+    def _describe(self, config: TrainConfig, flags_text: str) -> None:
         files.write_text(self.path / "flags.txt", flags_text)
         files.write_json(self.path / "versions.json", versions())
-        files.write_json(self.path / "config.json", config_lib.to_dict(config))
+        files.write_json(self._config, config_lib.to_dict(config))
 
 
 def versions() -> dict[str, str]:

@@ -54,6 +54,13 @@ def test_dumps_the_images_of_every_episode(workdir, data_dir, tmp_path):
             assert not classes[0] & classes[3]
 
 
+def test_no_dump_of_earlier_episodes_stays(workdir, data_dir, tmp_path):
+    (tmp_path / "evaluation_images.csv").write_text("of other episodes")
+    flags = [f"--workdir={workdir}", f"--data_dir={data_dir}", f"--output={tmp_path}"]
+    assert program.run("evaluate", *flags, "--eval_episodes=3").returncode == 0
+    assert not (tmp_path / "evaluation_images.csv").exists()
+
+
 def test_other_episodes_than_trained_for(workdir, data_dir, tmp_path):
     result = program.run(
         "evaluate",

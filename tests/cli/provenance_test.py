@@ -77,6 +77,8 @@ def test_a_run_that_does_not_say_takes_any(run, other, tmp_path):
     (copy / "data.json").unlink()
     result = program.run("evaluate", f"--workdir={copy}", f"--data_dir={other}")
     assert result.returncode == 0, result.stderr
+    assert train(copy, other).returncode == 0
+    assert not (copy / "data.json").exists()
 
 
 def test_a_damaged_record(run, other, tmp_path):

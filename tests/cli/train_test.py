@@ -185,6 +185,8 @@ def test_select_best_and_longer_run(data_dir, tmp_path):
     shorter = program.quick(tmp_path, data_dir, episodes=4, select="best")
     result = program.run("train", *shorter)
     assert "8 episodes trained" in result.stdout.splitlines()[-1]
+    assert json.loads((tmp_path / "config.json").read_text())["episodes"] == 8
+    assert "--episodes=8" in (tmp_path / "flags.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """Wrong flags and wrong data: one clear line, the promised exit code."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -120,10 +123,11 @@ def test_workdir_that_cannot_be_written(tmp_path, data_dir):
 
 def test_workdir_with_foreign_files_is_left_alone(tmp_path, data_dir):
     (tmp_path / "thesis.tex").write_text("")
+    (tmp_path / "checkpoints").mkdir()  # of something else
     for flags in ([], ["--restart"]):
         result = program.run("train", *program.quick(tmp_path, data_dir), *flags)
         program.assert_one_line(result, 2, "thesis.tex", "no run")
-    assert (tmp_path / "thesis.tex").exists()
+    assert {path.name for path in tmp_path.iterdir()} >= {"thesis.tex", "checkpoints"}
 
 
 def test_workdir_of_another_config_names_the_fields(tmp_path, data_dir):
@@ -134,7 +138,11 @@ def test_workdir_of_another_config_names_the_fields(tmp_path, data_dir):
     program.assert_one_line(
         result, 2, "train.way was 3, now 4", "seed was 0, now 7", "--restart"
     )
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "evaluation_images.csv").write_text("of the run")
     assert program.run("train", *other, "--restart").returncode == 0
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "evaluation_images.csv").exists()
     assert json.loads((tmp_path / "config.json").read_text())["seed"] == 7
 
 
@@ -148,8 +156,19 @@ def test_loss_that_explodes_exits_with_3(tmp_path, data_dir):
 
 
 def test_a_reader_that_leaves_is_no_error():
-    process = program.start("train", "--helpshort")
-    process.stdout.close()
-    errors = process.stderr.read()
-    assert process.wait(60) == 128 + signal.SIGPIPE
-    assert errors == ""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "prwn_tf.train", "--helpshort"]
+    found = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert found.returncode == 128 + signal.SIGPIPE
+    assert found.stderr == b""
+
+
+def test_without_standard_output(tmp_path):
+    command = 'exec "$0" -m prwn_tf.prepare --dataset=spiral "--data_dir=$1" >&-'
+    found = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(tmp_path)], stderr=subprocess.PIPE
+    )
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert (tmp_path / "spiral" / "manifest.json").exists()

@@ -150,6 +150,15 @@ def test_archives_beside_what_was_in_them_are_left_alone(tmp_path, beside):
         assert folder == tmp_path / "in"
 
 
+def test_lists_of_images_beside_archives_come_with_them(tmp_path):
+    packed(made.write(tmp_path / "in/cats.ZIP", b""), {"cats/1.png": b"1"}, "zip")
+    made.write(tmp_path / "in/lists/train.csv", b"filename,label")
+    made.write(tmp_path / "in/readme.txt", b"")
+    with sources.opened(tmp_path / "in", tmp_path / "scratch") as folder:
+        found = content_of(folder)
+    assert found == {"cats/1.png": b"1", "lists/train.csv": b"filename,label"}
+
+
 @pytest.mark.parametrize("kind", ["tar.gz", "zip"])
 def test_a_damaged_archive(tmp_path, kind):
     path = packed(tmp_path / "a", FILES, kind)

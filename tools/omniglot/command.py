@@ -13,7 +13,7 @@ from prwn_tf.errors import UserError
 
 ABOUT = "The Omniglot columns of both tables, higher ways, landing and p_clean."
 ROOT = pathlib.Path(__file__).parents[2]
-RELEASED = "results/omniglot"
+RELEASED, RUNS = "results/omniglot", "runs/omniglot"
 KNOWN = (*rows.ROWS, *rows.REPEATS)
 
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--runs",
-        default="runs/omniglot",
+        default=RUNS,
         help="folder of the runs themselves, where what is half done continues",
     )
     parser.add_argument(
@@ -57,10 +57,11 @@ def run(arguments: argparse.Namespace) -> None:
     for name in wanted:
         if name not in KNOWN:
             raise UserError(f"--rows takes {', '.join(KNOWN)}, got {name!r}")
-    if arguments.episodes and arguments.output == RELEASED:
+    whole = (cli.path(RELEASED).resolve(), cli.path(RUNS).resolve())
+    if arguments.episodes and {output.resolve(), runs.resolve()} & set(whole):
         raise UserError(
             f"--episodes={arguments.episodes} makes models that do not belong into "
-            f"{RELEASED}; give another --output, and --runs"
+            f"{RELEASED} and {RUNS}; give another --output and --runs"
         )
     data_dir = cli.path(arguments.data_dir)
     _prepare(data_dir, arguments.source)
