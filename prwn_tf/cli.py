@@ -18,7 +18,7 @@ from typing import Any
 from absl import app, flags, logging
 
 from prwn_tf import flagfiles, methods, protocols
-from prwn_tf.config import TERMS, EpisodeSpec, TrainConfig
+from prwn_tf.config import ASKED, TERMS, EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog, store
 from prwn_tf.errors import Stopped, StorageError, UserError
 from prwn_tf.evaluation import figures
@@ -103,7 +103,7 @@ def train_config() -> TrainConfig:
     task = protocols.Task(
         dataset=FLAGS.dataset,
         method=FLAGS.method,
-        **{name: FLAGS[name].value for name in _SPEC},
+        **{name: FLAGS[name].value for name in ASKED},
         prepared=_prepared(),
         terms=_terms(),
     )
@@ -112,7 +112,7 @@ def train_config() -> TrainConfig:
     config = dataclasses.replace(
         base,
         train=_changed(
-            base.train, {name: f"train_{name}" for name in (*_SPEC, "extra")}
+            base.train, {name: f"train_{name}" for name in (*ASKED, "extra")}
         ),
         **{
             part: _changed(getattr(base, part), names) for part, names in _PARTS.items()
@@ -152,12 +152,12 @@ def _prepared() -> protocols.Prepared | None:
 
 def task_spec(base: EpisodeSpec) -> EpisodeSpec:
     """The episodes that the task flags describe, unset ones as in `base`."""
-    return _changed(base, {name: name for name in _SPEC})
+    return _changed(base, {name: name for name in ASKED})
 
 
 def task_specs(base: EpisodeSpec) -> list[EpisodeSpec]:
     """All combinations of the numbers in the task flags, unset ones as in `base`."""
-    numbers = [FLAGS[name].value or [getattr(base, name)] for name in _SPEC]
+    numbers = [FLAGS[name].value or [getattr(base, name)] for name in ASKED]
     return [EpisodeSpec(*each) for each in itertools.product(*numbers)]
 
 
@@ -183,7 +183,6 @@ def chosen(flag: str, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-_SPEC = ("way", "shot", "query", "unlabeled", "distractors")
 # Field -> flag, for each part of a config.
 _PARTS = {
     "walk": {

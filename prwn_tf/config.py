@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 # Fields of a config that are loss terms on unlabelled points, each with a weight.
 TERMS = ("walk", "vat", "entropy", "association")
+# What a user asks of test episodes; fields of an EpisodeSpec.
+ASKED = ("way", "shot", "query", "unlabeled", "distractors")
 # What the unlabelled points of a test episode do to its prototypes.
 ADAPTATIONS = ("none", "refine", "filter")
 CHOICES = {

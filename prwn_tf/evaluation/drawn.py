@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import ASKED, EpisodeSpec
 from prwn_tf.data.store import ClassStore
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes.pools import Pools
 
-KIND = ("way", "shot", "query", "unlabeled", "distractors")
-HEADER = (*KIND, "episode", "role", "class", "image")
+HEADER = (*ASKED, "episode", "role", "class", "image")
 
 
 def rows(
@@ -26,7 +25,7 @@ def rows(
     `image` counts the images of a class from 0, in the order of the prepared data set.
     """
     for spec in specs:
-        kind = [getattr(spec, name) for name in KIND]
+        kind = [getattr(spec, name) for name in ASKED]
         planned = tf.data.Dataset.range(episodes).map(
             plan_lib.planner(pools, spec, seed)
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import ASKED, EpisodeSpec
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pools import Pools
@@ -48,10 +48,7 @@ class Evaluation:
         return {
             "adapt": self.adapt,
             "semi_supervised": self.semi_supervised,
-            **{
-                name: getattr(self.spec, name)
-                for name in ("way", "shot", "query", "unlabeled", "distractors")
-            },
+            **{name: getattr(self.spec, name) for name in ASKED},
             "accuracy": self.accuracy,
             "interval": self.interval,
             "episodes": len(self.accuracies),

@@ -6,7 +6,7 @@ from typing import Any
 
 from prwn_tf import config as config_lib
 from prwn_tf import files
-from prwn_tf.config import EpisodeSpec, TrainConfig
+from prwn_tf.config import ASKED, EpisodeSpec, TrainConfig
 from prwn_tf.evaluation.evaluate import Evaluation
 
 
@@ -59,9 +59,9 @@ def table(found: Sequence[Evaluation]) -> str:
     for each in found:
         shown = f"{100 * each.accuracy:.2f} ± {100 * each.interval:.2f}"
         accuracy.setdefault(each.spec, {})[each.adapt] = shown
-    header = [*_SPEC, *adaptations]
+    header = [*ASKED, *adaptations]
     rows = [
-        [*(str(getattr(spec, name)) for name in _SPEC), *map(cells.get, adaptations)]
+        [*(str(getattr(spec, name)) for name in ASKED), *map(cells.get, adaptations)]
         for spec, cells in accuracy.items()
     ]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
@@ -75,9 +75,6 @@ def _varied(found: Sequence[Evaluation]) -> list[str]:
     """Fields in which the episodes of some evaluations differ."""
     return [
         name
-        for name in _SPEC
+        for name in ASKED
         if len({getattr(evaluation.spec, name) for evaluation in found}) > 1
     ]
-
-
-_SPEC = ("way", "shot", "query", "unlabeled", "distractors")

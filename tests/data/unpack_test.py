@@ -20,11 +20,17 @@ def packed(path, contents, kind):
             for name, content in contents.items():
                 archive.writestr(name, content)
     else:
-        with tarfile.open(path, "w:gz" if kind == "tar.gz" else "w") as archive:
-            for name, content in contents.items():
-                member = tarfile.TarInfo(name)
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
+        appended(path, contents, "w:gz" if kind == "tar.gz" else "w")
+    return path
+
+
+def appended(path, contents, mode="a"):
+    """A tar to which files were added later, as by tar -r, or a new one."""
+    with tarfile.open(path, mode) as archive:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
     return path
 
 
@@ -57,16 +63,6 @@ def test_nothing_is_written_outside(tmp_path, kind, name):
         archives.unpack(path, tmp_path / "in" / "out")
     assert not (tmp_path / "evil").exists()
     assert not (tmp_path / "in/evil").exists()
-
-
-def appended(path, contents):
-    """A tar to which files were added later, as by tar -r."""
-    with tarfile.open(path, "a") as archive:
-        for name, content in contents.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return path
 
 
 def test_of_two_files_of_one_name_the_later_is_kept(tmp_path):
