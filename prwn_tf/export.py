@@ -2,9 +2,10 @@
 
     python -m prwn_tf.export --workdir=runs/omniglot --output=exported/omniglot
 
-Signatures: embed, embed_encoded, prototypes, filter, refine and classify, for
-any number of images and classes; to look at them: saved_model_cli show --all
---dir=DIR. The data set need not be there.
+Signatures: embed, prototypes, filter, refine and classify, for any number of
+images and classes; embed_encoded and classify_encoded take files as they are.
+To look at them: saved_model_cli show --all --dir=DIR. The data set need not
+be there.
 """
 
 from absl import flags
@@ -43,7 +44,11 @@ def main() -> None:
             f"{100 * row['accuracy']:.2f} ({row['way']}-way {row['shot']}-shot, "
             f"{row['adapt']})"
         )
-    print(f"exported to {output}; try python -m prwn_tf.predict --model={output}")
+    print(f"exported to {output}; to label images with it:")
+    print(
+        f"python -m prwn_tf.predict --model={output} --support=EXAMPLES "
+        "--query=IMAGES --output=LABELS"
+    )
 
 
 if __name__ == "__main__":

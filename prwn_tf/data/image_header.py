@@ -1,4 +1,4 @@
-"""What an image file says of itself in its first bytes: kind, size and orientation.
+"""What an image file says of itself in its first bytes: kind and size.
 
 Read before anything is decoded, so that a web page is called one and an image that
 would fill the memory is refused by its size.
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 PIXEL_LIMIT = 2**26  # 8192 x 8192; the largest photograph of ImageNet has 61 million
-ON_ITS_SIDE = (5, 6, 7, 8)  # orientations with rows for columns
 KINDS = "a JPEG, PNG, GIF or BMP image"
 
 
@@ -21,9 +20,8 @@ class Header(NamedTuple):
     """The beginning of an image file."""
 
     kind: str  # "jpeg", "png", "gif" or "bmp"
-    height: int  # as it is seen, turned upright
+    height: int  # as it is stored; a photograph may lie on its side
     width: int
-    orientation: int = 1  # how it is stored, from 1 (upright) to 8 as Exif has it
 
     @property
     def pixels(self) -> int:
@@ -49,10 +47,7 @@ def read(content: bytes) -> Header:
         raise UnusableImageError(
             f"has {width}x{height} pixels, at most {PIXEL_LIMIT:,} are decoded"
         )
-    orientation = _orientation(content) if kind == "jpeg" else 1
-    if orientation in ON_ITS_SIDE:
-        height, width = width, height
-    return Header(kind, height, width, orientation)
+    return Header(kind, height, width)
 
 
 def kind_of(content: bytes) -> str | None:
@@ -120,32 +115,6 @@ def _segments(content: bytes) -> Iterator[tuple[int, int]]:
         standalone = marker == 0x01 or 0xD0 <= marker <= 0xD8
         if not standalone:
             place += max(2, struct.unpack_from(">H", content, place)[0])
-
-
-def _orientation(content: bytes) -> int:
-    """From the first Exif segment of a JPEG image; a damaged one says nothing."""
-    try:
-        for marker, place in _segments(content):
-            if marker == 0xE1 and content[place + 2 : place + 8] == b"Exif\0\0":
-                (size,) = struct.unpack_from(">H", content, place)
-                return _orientation_tag(content[place + 8 : place + size])
-    except (struct.error, IndexError):
-        pass
-    return 1
-
-
-def _orientation_tag(exif: bytes) -> int:
-    order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
-    if order is None:
-        return 1
-    (first,) = struct.unpack_from(f"{order}I", exif, 4)
-    (count,) = struct.unpack_from(f"{order}H", exif, first)
-    for entry in range(count):
-        place = first + 2 + 12 * entry
-        tag, kind, values, value = struct.unpack_from(f"{order}HHIH", exif, place)
-        if (tag, kind, values) == (0x0112, 3, 1) and 1 <= value <= 8:
-            return value
-    return 1
 
 
 _BEGINNINGS = {

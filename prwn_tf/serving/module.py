@@ -7,6 +7,7 @@ import pathlib
 import tensorflow as tf
 
 from prwn_tf import config as config_lib
+from prwn_tf.errors import StorageError
 from prwn_tf.model import FewShotModel
 from prwn_tf.serving import answers
 from prwn_tf.serving.answers import Prototypes
@@ -44,6 +45,7 @@ class Functions:
             "filter": (self.filter, [prototypes, unlabeled]),
             "refine": (self.refine, [prototypes, counts, unlabeled, weights]),
             "classify": (self.classify, [prototypes, images]),
+            "classify_encoded": (self.classify_encoded, [prototypes, contents]),
         }
         return {
             name: tf.function(function, input_signature=specs)
@@ -83,19 +85,24 @@ class Functions:
 
     def classify(self, prototypes: tf.Tensor, images: tf.Tensor) -> Named:
         """The nearest prototype of each image: labels [B], probabilities [B, N]."""
-        scores = answers.scores(prototypes, self.embed(images)["embeddings"])
-        return {
-            "labels": tf.argmax(scores, axis=-1, output_type=tf.int32),
-            "probabilities": tf.nn.softmax(scores),
-            "scores": scores,
-        }
+        return _answer(prototypes, **self.embed(images))
+
+    def classify_encoded(self, prototypes: tf.Tensor, contents: tf.Tensor) -> Named:
+        """The same of JPEG, PNG, GIF or BMP files: [N, D], [B]."""
+        return _answer(prototypes, **self.embed_encoded(contents))
 
     def save(self, folder: pathlib.Path) -> None:
         """Writes a SavedModel that needs nothing but TensorFlow."""
         holder = tf.Module()
         # Keras' own objects would be saved as well; their variables are enough.
         holder.weights = [each.value for each in self._model.encoder.variables]
-        tf.saved_model.save(holder, str(folder), signatures=self.signatures)
+        try:
+            tf.saved_model.save(holder, str(folder), signatures=self.signatures)
+        except tf.errors.OpError as error:
+            reason = error.message.splitlines()[0]
+            raise StorageError(
+                f"cannot save the model in {folder}: {reason}"
+            ) from error
 
     def fingerprint(self) -> str:
         """Tells models apart whose embeddings differ: SHA-256 of all weights."""
@@ -110,3 +117,12 @@ class Functions:
 
 def _named(prototypes: Prototypes) -> Named:
     return {"prototypes": prototypes.means, "counts": prototypes.counts}
+
+
+def _answer(prototypes: tf.Tensor, embeddings: tf.Tensor) -> Named:
+    scores = answers.scores(prototypes, embeddings)
+    return {
+        "labels": tf.argmax(scores, axis=-1, output_type=tf.int32),
+        "probabilities": tf.nn.softmax(scores),
+        "scores": scores,
+    }

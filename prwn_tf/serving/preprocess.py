@@ -8,7 +8,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from prwn_tf.config import TrainConfig
-from prwn_tf.data import images, omniglot, toy
+from prwn_tf.data import omniglot, toy
 from prwn_tf.data.images import Decoder
 from prwn_tf.errors import UserError
 
@@ -27,7 +27,7 @@ class Preprocess:
     Attributes:
         size: height and width.
         channels: 3, or 1 for models of drawings.
-        canvas: as in `images.resize`.
+        canvas: as in `decoding.resize`.
     """
 
     size: int
@@ -60,20 +60,18 @@ class Preprocess:
 
     def decode(self, contents: "tf.Tensor") -> "tf.Tensor":
         """Encoded images [B] -> [B, size, size, channels], as part of a graph."""
-        import tensorflow as tf
+        from prwn_tf.data import decoding
 
-        def one(content: tf.Tensor) -> tf.Tensor:
-            pixels = images.decode(content, self.background)
-            return images.resize(pixels, self.size, self.canvas)
-
-        form = tf.TensorSpec([self.size, self.size, 3], tf.uint8)
-        return self._finish(tf.map_fn(one, contents, fn_output_signature=form))
+        form = (self.size, self.canvas, self.background)
+        return self._finish(decoding.squares(contents, *form))
 
     def __call__(self, pixels: "tf.Tensor") -> "tf.Tensor":
         """Bytes [B, height, width, 1, 3 or 4] -> [B, size, size, channels]."""
         import tensorflow as tf
 
-        resized = images.resize(self._color(pixels), self.size, self.canvas)
+        from prwn_tf.data import decoding
+
+        resized = decoding.resize(self._color(pixels), self.size, self.canvas)
         return self._finish(tf.ensure_shape(resized, [None, self.size, self.size, 3]))
 
     def _finish(self, resized: "tf.Tensor") -> "tf.Tensor":
@@ -82,6 +80,8 @@ class Preprocess:
     def _color(self, pixels: "tf.Tensor") -> "tf.Tensor":
         """Gray is repeated; alpha is dropped, or lies over the background."""
         import tensorflow as tf
+
+        from prwn_tf.data import decoding
 
         channels = tf.shape(pixels)[-1]
         known = tf.debugging.Assert(
@@ -100,7 +100,7 @@ class Preprocess:
             return color
         return tf.cond(
             channels == 4,
-            lambda: images.over(color, pixels[..., 3:], self.background),
+            lambda: decoding.over(color, pixels[..., 3:], self.background),
             lambda: color,
         )
 

@@ -23,7 +23,9 @@ def test_a_trained_run_without_its_data(finished, tmp_path):
     result = export(finished, output, PRWN_DATA_DIR=str(tmp_path / "nowhere"))
     assert result.returncode == 0, result.stderr
     assert "prwn on glyphs, step 12" in result.stdout
-    assert f"exported to {output}" in result.stdout.splitlines()[-1]
+    *_, where, command = result.stdout.splitlines()
+    assert f"exported to {output}" in where
+    assert command.startswith(f"python -m prwn_tf.predict --model={output} --support=")
     about = json.loads((output / "manifest.json").read_text())
     rows = json.loads((finished / "result.json").read_text())["test"]
     assert about["accuracy"] == rows

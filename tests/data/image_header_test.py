@@ -7,6 +7,7 @@ import pytest
 from prwn_tf.data import image_header
 from prwn_tf.data.image_header import UnusableImageError
 from tests.data import made
+from tests.data.made import segment
 
 
 def bmp(width, height, bits=24, header=40):
@@ -21,10 +22,6 @@ def bmp(width, height, bits=24, header=40):
 
 def jpeg(*segments):
     return b"\xff\xd8" + b"".join(segments)
-
-
-def segment(marker, content):
-    return bytes([0xFF, marker]) + struct.pack(">H", 2 + len(content)) + content
 
 
 FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
@@ -49,47 +46,7 @@ FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
     ],
 )
 def test_kind_and_size(content, expected):
-    assert image_header.read(content) == (*expected, 1)
-
-
-def exif(*entries, order="<", first=8, beginning=None, cut=None):
-    """An Exif segment of entries (tag, type, values, value)."""
-    start = {"<": b"II*\0", ">": b"MM\0*"}[order] if beginning is None else beginning
-    content = start + struct.pack(f"{order}IH", first, len(entries))
-    for tag, kind, values, value in entries:
-        content += struct.pack(f"{order}HHIHH", tag, kind, values, value, 0)
-    return segment(0xE1, (b"Exif\0\0" + content)[:cut])
-
-
-TURNED = (0x0112, 3, 1, 6)
-OTHER = (0x010F, 2, 4, 9)
-
-
-@pytest.mark.parametrize(
-    ("segments", "expected"),
-    [
-        ([exif(TURNED)], 6),
-        ([exif(TURNED, order=">")], 6),
-        ([exif(OTHER, TURNED, order=">")], 6),
-        ([segment(0xE0, b"JFIF\0"), segment(0xE1, b"http://ns"), exif(TURNED)], 6),
-        ([exif(OTHER)], 1),
-        ([exif()], 1),
-        # Damage
-        ([exif((0x0112, 3, 1, 0))], 1),
-        ([exif((0x0112, 3, 1, 9))], 1),
-        ([exif((0x0112, 4, 1, 6))], 1),
-        ([exif((0x0112, 3, 2, 6))], 1),
-        ([exif(TURNED, first=2**32 - 1)], 1),
-        ([exif(TURNED, first=11)], 1),
-        ([exif(TURNED, beginning=b"II\0*")], 1),
-        ([exif(TURNED, beginning=b"")], 1),
-        *(([exif(TURNED, cut=length)], 1) for length in range(25)),
-    ],
-)
-def test_orientation(segments, expected):
-    content = jpeg(*segments, segment(0xC0, FRAME))
-    size = (30, 40) if expected == 1 else (40, 30)
-    assert image_header.read(content) == ("jpeg", *size, expected)
+    assert image_header.read(content) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from prwn_tf.data import images
+from prwn_tf.data import decoding, images
 from tests.data import made
 
 
@@ -119,71 +119,9 @@ def test_the_first_picture_of_an_animation_is_taken(decoder):
 def test_large_photographs_are_decoded_small_and_alike(decoder, scene):
     large = tf.image.resize(scene, [700, 900], "bicubic")
     large = tf.saturate_cast(large, tf.uint8).numpy()
-    header = images.image_header.read(jpeg(large))
-    assert images._ratio(header, 20) == 8
-
+    assert decoding.ratio(700, 20) == 8
     pixels, _ = decoder([jpeg(large)])
     np.testing.assert_allclose(pixels[0], small(large), atol=4)
-
-
-# Where the first row and the first column of a stored image belong, as Exif has it.
-SIDES = {
-    1: ("top", "left"),
-    2: ("top", "right"),
-    3: ("bottom", "right"),
-    4: ("bottom", "left"),
-    5: ("left", "top"),
-    6: ("right", "top"),
-    7: ("right", "bottom"),
-    8: ("left", "bottom"),
-}
-OPPOSITE = {"top": "bottom", "left": "right", "bottom": "top", "right": "left"}
-CORNERS = {
-    frozenset({"top", "left"}): (220, 30, 30),
-    frozenset({"top", "right"}): (30, 200, 30),
-    frozenset({"bottom", "left"}): (30, 30, 220),
-    frozenset({"bottom", "right"}): (200, 200, 30),
-}
-
-
-def stored(orientation):
-    """A photograph of four coloured corners, as a camera held so stores it."""
-    row, column = SIDES[orientation]
-    height, width = (48, 64) if row in ("top", "bottom") else (64, 48)
-    image = np.empty((height, width, 3), np.uint8)
-    parts = {
-        (row, column): image[: height // 2, : width // 2],
-        (row, OPPOSITE[column]): image[: height // 2, width // 2 :],
-        (OPPOSITE[row], column): image[height // 2 :, : width // 2],
-        (OPPOSITE[row], OPPOSITE[column]): image[height // 2 :, width // 2 :],
-    }
-    for corner, part in parts.items():
-        part[:] = CORNERS[frozenset(corner)]
-    return image
-
-
-@pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("orientation", SIDES)
-def test_photographs_stand_upright(decoder, orientation, order):
-    start = {"<": b"II*\0", ">": b"MM\0*"}[order]
-    tag = struct.pack(f"{order}IHHHIHHI", 8, 1, 0x0112, 3, 1, orientation, 0, 0)
-    exif = b"Exif\0\0" + start + tag
-    plain = jpeg(stored(orientation))
-    length = struct.pack(">H", 2 + len(exif))
-    turned = plain[:2] + b"\xff\xe1" + length + exif + plain[2:]
-    [pixels, as_stored], problems = decoder([turned, plain])
-
-    assert not problems
-    for (row, column), corner in {
-        (3, 3): {"top", "left"},
-        (3, 16): {"top", "right"},
-        (16, 3): {"bottom", "left"},
-        (16, 16): {"bottom", "right"},
-    }.items():
-        expected = CORNERS[frozenset(corner)]
-        np.testing.assert_allclose(pixels[row, column], expected, atol=8)
-    same = np.abs(pixels.astype(int) - as_stored).max() < 9
-    assert same == (orientation == 1)
 
 
 def test_images_of_the_right_size_keep_their_pixels(decoder):

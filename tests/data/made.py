@@ -45,6 +45,26 @@ def chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + checksum
 
 
+def segment(marker: int, content: bytes) -> bytes:
+    """A part of a JPEG file."""
+    return bytes([0xFF, marker]) + struct.pack(">H", 2 + len(content)) + content
+
+
+def exif(*entries, order="<", first=8, beginning=None, cut=None) -> bytes:
+    """An Exif segment of entries (tag, type, values, value)."""
+    start = {"<": b"II*\0", ">": b"MM\0*"}[order] if beginning is None else beginning
+    content = start + struct.pack(f"{order}IH", first, len(entries))
+    for tag, kind, values, value in entries:
+        content += struct.pack(f"{order}HHIHH", tag, kind, values, value, 0)
+    return segment(0xE1, (b"Exif\0\0" + content)[:cut])
+
+
+def turned(content: bytes, orientation: int, order: str = "<") -> bytes:
+    """A JPEG file that says which way its image is stored."""
+    tag = exif((0x0112, 3, 1, orientation), order=order)
+    return content[:2] + tag + content[2:]
+
+
 def write(path: pathlib.Path, content: bytes) -> pathlib.Path:
     """A file, with the folders that it needs."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """The exported folder: complete, verified, and served by TensorFlow alone."""
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from prwn_tf import config as config_lib
 from prwn_tf import files, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import locks
-from prwn_tf.errors import UserError
+from prwn_tf.errors import StorageError, UserError
 from prwn_tf.serving import export as export_lib
 from prwn_tf.serving import manifest, served, trained
 from tests.oracle import encoder as encoder_oracle
@@ -35,6 +36,9 @@ first = call["prototypes"](labels=given["labels"], **support)
 kept = call["filter"](prototypes=first["prototypes"], unlabeled=points)
 moved = call["refine"](unlabeled=points, weights=kept["weights"], **first)
 answer = call["classify"](prototypes=moved["prototypes"], images=given["queries"])
+files = call["classify_encoded"](
+    prototypes=moved["prototypes"], contents=given["query_contents"]
+)
 np.savez(
     sys.argv[3],
     names=sorted(call),
@@ -47,6 +51,7 @@ np.savez(
     trust=kept["scores"],
     weights=kept["weights"],
     moved=moved["prototypes"],
+    of_files=files["scores"],
     **answer,
 )
 """
@@ -59,12 +64,14 @@ def episode():
     drawn = [made.drawings(index) for index in range(3)]
     support = [each[:k] for each, k in zip(drawn, few, strict=True)]
     support = np.concatenate(support)
+    queries = np.concatenate([each[10:15] for each in drawn])
     return {
         "support": support,
         "contents": np.array([made.png(image) for image in support]),
         "labels": np.repeat(np.arange(3, dtype=np.int32), few),
         "points": np.concatenate([each[3:7] for each in drawn]),
-        "queries": np.concatenate([each[10:15] for each in drawn]),
+        "queries": queries,
+        "query_contents": np.array([made.png(image) for image in queries]),
     }
 
 
@@ -86,6 +93,7 @@ def alone(exported, episode, tmp_path_factory):
 def test_signatures_are_there_without_us(alone):
     assert alone["names"].tolist() == [
         "classify",
+        "classify_encoded",
         "embed",
         "embed_encoded",
         "filter",
@@ -147,6 +155,7 @@ def test_the_rest_matches_the_oracle(alone, episode):
     np.testing.assert_allclose(alone["moved"], moved, atol=1e-5)
     np.testing.assert_allclose(alone["probabilities"].sum(axis=1), 1, atol=1e-6)
     assert (alone["labels"] == alone["probabilities"].argmax(axis=1)).all()
+    np.testing.assert_allclose(alone["of_files"], alone["scores"], atol=1e-4)
 
 
 def test_manifest_says_what_it_is(exported):
@@ -230,6 +239,26 @@ def test_an_export_is_replaced_but_nothing_else(workdir, exported, tmp_path):
         export_lib.export(workdir, tmp_path / "thesis")
 
 
+def test_a_full_disk_is_no_traceback(workdir, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    try:
+        with pytest.raises(StorageError, match="cannot save the model in"):
+            export_lib.export(workdir, tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_tensorflow_cannot_read(workdir, exported, tmp_path):
+    with pytest.raises(UserError, match="choose another name"):
+        export_lib.export(workdir, tmp_path / "model [new]")
+    folder = shutil.copytree(exported, tmp_path / "model?")
+    for function in (served.open_model, served.open_export):
+        with pytest.raises(UserError, match="choose another name"):
+            function(folder)
+
+
 def test_what_a_killed_export_left_is_removed_by_the_next(workdir, tmp_path):
     left = tmp_path / ".model.scratch/new/saved_model.pb"
     left.parent.mkdir(parents=True)
@@ -280,7 +309,7 @@ def test_damaged_weights_are_passed_over(workdir, tmp_path):
 def test_points_of_a_plane_are_no_images(workdir, tmp_path):
     run = shutil.copytree(workdir, tmp_path / "run")
     values = files.read_json(run / "config.json")
-    toy = values | {"dataset": "spiral", "image_shape": [1, 1, 2]}
+    toy = values | {"dataset": "spiral", "image_shape": [1, 1, 2], "encoder": "mlp"}
     files.write_json(run / "config.json", toy)
     with pytest.raises(UserError, match="not square images"):
         trained.load(run)

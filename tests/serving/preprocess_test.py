@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf.serving.preprocess import Preprocess
+from tests.data import made as made_files
 from tests.serving import made
 
 DRAWINGS = Preprocess(size=28, channels=1, canvas=28)
@@ -109,3 +110,21 @@ def test_files_and_pixels_are_prepared_alike(kind):
         if kind.background is not None or image.shape[-1] != 4:
             [expected] = prepared(kind, image[None])
             np.testing.assert_allclose(found.astype(int), expected, atol=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_photographs_are_turned_and_shrunk_alike(kind):
+    random = np.random.default_rng(0)
+    coarse = random.uniform(0, 110, (2, 5, 4, 3))
+    large = tf.saturate_cast(tf.image.resize(coarse, [900, 700], "bicubic"), tf.uint8)
+    contents = [tf.io.encode_jpeg(image, quality=98).numpy() for image in large]
+    contents[1] = made_files.turned(contents[1], 6)
+    in_graph = tf.function(kind.decode)(tf.constant(contents)).numpy()
+    decoded, problems = kind.decoder()(contents)
+    assert not problems
+    np.testing.assert_array_equal(prepared(kind, decoded), in_graph)
+
+    upright = prepared(kind, np.rot90(large[1], -1)[None])
+    found = in_graph[1].astype(int)
+    assert np.abs(found - upright[0]).mean() < 2
+    assert np.abs(found - upright[0, ::-1, ::-1]).mean() > 5

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from prwn_tf.data import image_header
+from prwn_tf.data import exif, image_header
 from prwn_tf.data.image_header import UnusableImageError
 from prwn_tf.data.images import Decoder
 from prwn_tf.data.raw import ImageFiles
@@ -40,12 +40,10 @@ def _loaded(paths: Sequence[str]) -> dict[str, bytes]:
 
 def _shape(content: bytes) -> tuple[int, int]:
     """Height and width of a thumbnail, of which the longer side is SIZE."""
-    header = image_header.read(content)
-    longer = max(header.height, header.width)
-    height, width = (
-        max(1, SIZE * side // longer) for side in (header.height, header.width)
-    )
-    return height, width
+    _, *sides = image_header.read(content)
+    height, width = (max(1, SIZE * side // max(sides)) for side in sides)
+    on_its_side = exif.is_on_its_side(exif.orientation(tf.constant(content)))
+    return (width, height) if on_its_side else (height, width)
 
 
 def _source(square: tf.Tensor, height: int, width: int) -> str:
