@@ -13,15 +13,15 @@ import dataclasses
 
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets, runs
+from prwn_tf import cli, files, flag_sets, flag_values, runs
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pools
-from prwn_tf.evaluation import figures
+from prwn_tf.evaluation import analyses, figures
+from prwn_tf.evaluation.analyses import ANALYSES
 
 FLAGS = flags.FLAGS
-ANALYSES = ("landing", "ways", "consistency", "embedding")
 flag_sets.define_analysis_flags()
-flag_sets.define_task_flags()
+flag_sets.define_task_flags(default_episodes="300")
 flag_sets.define_data_flags()
 flags.DEFINE_multi_string(
     "what", [",".join(ANALYSES)], f"Any of {', '.join(ANALYSES)}, with commas."
@@ -37,7 +37,7 @@ flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:
-    what = cli.chosen("what", ANALYSES)
+    what = flag_values.chosen("what", ANALYSES)
     found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
     if "embedding" in what:
         figures.require("sklearn")
@@ -48,7 +48,7 @@ def main() -> None:
     if "ways" in what:
         for way in FLAGS.ways or [test.way]:
             pools.check(split, dataclasses.replace(test, way=way))
-    settings = cli.analysis_settings(
+    settings = flag_values.analysis_settings(
         spec,
         test,
         ways=tuple(FLAGS.ways or ()),
@@ -59,12 +59,10 @@ def main() -> None:
     files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
-    from prwn_tf.evaluation.analyses import ANALYSES as functions
-
     subjects = [run.subject(stores, FLAGS.split) for run in found]
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
     for name in what:
-        finding = functions[name](subjects, settings)
+        finding = analyses.function(name)(subjects, settings)
         finding.publish(output)
         print("\n".join([name, *finding.lines]), flush=True)
     print(
@@ -78,7 +76,7 @@ def episodes(test: EpisodeSpec) -> tuple[EpisodeSpec, EpisodeSpec]:
 
     No question is asked of the former, but every episode has one.
     """
-    walked = cli.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
+    walked = flag_values.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
     tested = dataclasses.replace(
         test, shot=walked.shot, query=FLAGS.query or test.query, distractors=0
     )

@@ -99,8 +99,9 @@ class EpisodeSpec:
     def __str__(self) -> str:
         crowd = f", {self.distractors} distractors" if self.distractors else ""
         extra = f", {self.extra} unlabelled of no class" if self.extra else ""
+        queries = "query" if self.query == 1 else "queries"
         return (
-            f"{self.way}-way {self.shot}-shot, {self.query} queries and "
+            f"{self.way}-way {self.shot}-shot, {self.query} {queries} and "
             f"{self.unlabeled} unlabelled a class{crowd}{extra}"
         )
 
@@ -211,7 +212,6 @@ class TrainConfig:
         for name, known in CHOICES.items():
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {known}, got {value!r}")
-        self._check_terms()
         require(
             not (self.deterministic and self.xla == "step"),
             "--deterministic and --xla=step exclude each other: XLA has no "
@@ -223,14 +223,15 @@ class TrainConfig:
         """The loss terms on unlabelled points that are in use."""
         return tuple(name for name in TERMS if getattr(self, name).weight > 0)
 
-    def _check_terms(self):
+    def check_terms(self) -> None:
+        """Raises if terms of the loss lack the points that they are about."""
         points, steps = self.train.unlabeled_points, self.walk.steps
         for name in self.terms:
             require(
                 points > 0,
                 f"--{name}_weight={getattr(self, name).weight:g} needs unlabelled "
-                f"points, but --train_unlabeled is 0; raise it, or set "
-                f"--{name}_weight=0",
+                "points, but --train_unlabeled and --train_extra are 0; raise one of "
+                f"them, or set --{name}_weight=0",
             )
         require(
             points >= 2 or steps == 0 or "walk" not in self.terms,

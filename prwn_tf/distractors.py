@@ -2,7 +2,7 @@ r"""Shows where the walker goes among the points of test episodes with distracto
 
     python -m prwn_tf.distractors --workdir=runs/omniglot
     python -m prwn_tf.distractors --workdir=runs/pn --label=PN \
-        --workdir=runs/prwn --label=PRWN --output=results/figures
+        --workdir=runs/prwn --label=PRWN --output=figures
 
 Unset, there are as many distractor classes as ways and 10 unlabelled images a
 class, as in the paper's analysis.
@@ -10,21 +10,21 @@ class, as in the paper's analysis.
 
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets, runs
+from prwn_tf import cli, files, flag_sets, flag_values, runs
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 
 FLAGS = flags.FLAGS
 flag_sets.define_analysis_flags()
-flag_sets.define_task_flags()
+flag_sets.define_task_flags(default_episodes="300")
 flag_sets.define_data_flags()
 flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:
     found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
-    spec = cli.task_spec(default_spec(found[0].config.test, FLAGS.way))
+    spec = flag_values.task_spec(default_spec(found[0].config.test, FLAGS.way))
     if spec.distractors == 0 or spec.unlabeled == 0:
         raise UserError(
             "episodes need distractors among their unlabelled images, got "
@@ -32,7 +32,7 @@ def main() -> None:
         )
     stores = runs.open_data(found, cli.data_dir())
     pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
-    settings = cli.analysis_settings(spec, found[0].config.test)
+    settings = flag_values.analysis_settings(spec, found[0].config.test)
     output = cli.path(FLAGS.output or found[0].workdir.path / "analysis")
     files.check_writable(output)
 

@@ -10,7 +10,7 @@ in a flag give a table of all combinations.
 
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets
+from prwn_tf import cli, files, flag_sets, flag_values
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
@@ -18,7 +18,9 @@ from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-flag_sets.define_task_flags(several=True)
+flag_sets.define_task_flags(
+    several=True, default_episodes="as many as the run was tested on"
+)
 flag_sets.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the trained run.", required=True)
 flags.DEFINE_multi_string(
@@ -42,8 +44,8 @@ flags.adopt_module_key_flags(flag_sets)
 def main() -> None:
     workdir = Workdir(cli.path(FLAGS.workdir))
     config = workdir.load_config()
-    adaptations = cli.chosen("adapt", ADAPTATIONS)
-    specs = cli.task_specs(config.test)
+    adaptations = flag_values.chosen("adapt", ADAPTATIONS)
+    specs = flag_values.task_specs(config.test)
     check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     workdir.check_data(config, stores)
@@ -65,7 +67,8 @@ def main() -> None:
     episodes = FLAGS.eval_episodes or config.eval_episodes
     found = run.evaluate_all(FLAGS.split, specs, adaptations, episodes)
 
-    files.write_json(output / "evaluation.json", [row.row() for row in found])
+    about = {"split": FLAGS.split, "step": step}
+    files.write_json(output / "evaluation.json", [row.row() | about for row in found])
     report.write_episodes(output / "evaluation_episodes.csv", found)
     images = output / "evaluation_images.csv"
     images.unlink(missing_ok=True)  # of other episodes
@@ -75,11 +78,8 @@ def main() -> None:
         )
         files.write_csv(images, drawn.HEADER, rows)
     print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")
-    if len(specs) == 1:
-        print("\n".join([f"episodes: {specs[0]}", *map(str, found)]))
-    else:
-        print(f"accuracy (%) and 95 % interval over {episodes} episodes")
-        print(report.table(found))
+    print(report.heading(found))
+    print(report.table(found) if len(specs) > 1 else "\n".join(map(str, found)))
     print(f"stored in {output / 'evaluation.json'}")
 
 

@@ -25,7 +25,8 @@ from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor, write_projector
 from prwn_tf.training.workdir import Workdir
 
-PROJECTED = 1_000  # test images on TensorBoard's projector page
+PROJECTED = 1_000  # test images on TensorBoard's projector page, at most
+PROJECTED_NUMBERS = 2**22  # in all of their embeddings, at most
 
 
 @dataclasses.dataclass
@@ -97,7 +98,8 @@ class Experiment:
         monitor.validation(step, {"accuracy": found.accuracy})
         self.checkpoints.save_best(step, found.accuracy)
         # Not `print`, which would write into the progress bar.
-        tqdm.tqdm.write(f"step {step}: validation {found}")
+        episodes = self.config.validation_episodes
+        tqdm.tqdm.write(f"step {step}: validation {found} ({episodes} episodes)")
         sys.stdout.flush()
 
     def evaluate(
@@ -133,19 +135,20 @@ class Experiment:
         found = self.evaluators["test"](
             embeddings, config.test, adaptations, config.eval_episodes
         )
-        if self.stores["test"].visible:
-            self._project(embeddings)
         report.write_episodes(path / "episodes.csv", found)
         losses = self.workdir.losses
         losses = files.read_json(losses) if losses.exists() else {}
         files.write_json(
-            path / "result.json", report.result(config, step, seconds, found, losses)
+            self.workdir.result, report.result(config, step, seconds, found, losses)
         )
+        if self.stores["test"].visible:
+            self._project(embeddings)
         return found
 
     def _project(self, embeddings: Embeddings) -> None:
         store = self.stores["test"]
-        rows = np.arange(min(PROJECTED, len(store)))
+        most = max(1, min(PROJECTED, PROJECTED_NUMBERS // embeddings.shape[1]))
+        rows = np.arange(min(most, len(store)))
         write_projector(
             self.workdir.tensorboard,
             embeddings.gather(rows).numpy(),

@@ -36,6 +36,18 @@ def free_space(path: pathlib.Path) -> int:
     return shutil.disk_usage(path).free
 
 
+def check_name(path: pathlib.Path) -> None:
+    """Raises if TensorFlow would take a path for a pattern of many.
+
+    It would not find its own checkpoints there, and delete those of other folders.
+    """
+    if found := sorted(set("*?[\\") & set(str(path))):
+        raise UserError(
+            f"TensorFlow cannot keep a model in {path}, because of {' '.join(found)} "
+            "in its name; choose another name"
+        )
+
+
 def check_writable(folder: pathlib.Path) -> None:
     """Raises unless files can be written to a folder, which is made if need be."""
     with storage_errors(folder):

@@ -19,17 +19,22 @@ def define_data_flags() -> None:
     )
 
 
-def define_task_flags(*, several: bool = False) -> None:
+def define_task_flags(
+    *,
+    several: bool = False,
+    default_episodes: str = "3000; glyphs and folder 1000, plane 600",
+) -> None:
     """The task to be good at: validation and test episodes.
 
     Args:
         several: whether each flag takes several numbers, for `task_specs`.
+        default_episodes: in words.
     """
     define = define_integers if several else flags.DEFINE_integer
-    define("way", None, "Classes to tell apart.", lower_bound=2)
-    define("shot", None, "Labelled images a class.", lower_bound=1)
-    define("query", None, "Images a class to classify.", lower_bound=1)
-    define("unlabeled", None, "Unlabelled images a class.", lower_bound=0)
+    define("way", None, "Classes that an episode tells apart.", lower_bound=2)
+    define("shot", None, "Labelled images a class of an episode.", lower_bound=1)
+    define("query", None, "Images a class that it is asked to label.", lower_bound=1)
+    define("unlabeled", None, "Its unlabelled images a class.", lower_bound=0)
     define(
         "distractors",
         None,
@@ -37,7 +42,10 @@ def define_task_flags(*, several: bool = False) -> None:
         lower_bound=0,
     )
     flags.DEFINE_integer(
-        "eval_episodes", None, "Test episodes to average over.", lower_bound=1
+        "eval_episodes",
+        None,
+        f"Episodes to average over; default: {default_episodes}.",
+        lower_bound=1,
     )
 
 
@@ -96,10 +104,16 @@ def define_analysis_flags() -> None:
 
 def define_train_flags() -> None:
     """What and how to train; unset flags take the published value."""
-    flags.DEFINE_enum("dataset", "glyphs", protocols.DATASETS, "Data set.")
-    flags.DEFINE_enum("method", "prwn", list(methods.METHODS), "Method.")
-    flags.DEFINE_enum("encoder", None, sorted(methods.ENCODERS), "Encoder.")
-    flags.DEFINE_integer("channels", None, "Channels of a block.", lower_bound=1)
+    flags.DEFINE_enum(
+        "dataset", "glyphs", protocols.DATASETS, "What to learn from; folder is yours."
+    )
+    flags.DEFINE_enum("method", "prwn", list(methods.METHODS), "How to learn.")
+    flags.DEFINE_enum(
+        "encoder", None, sorted(methods.ENCODERS), "Network from image to embedding."
+    )
+    flags.DEFINE_integer(
+        "channels", None, "Channels of each block of the encoder.", lower_bound=1
+    )
     flags.DEFINE_integer("train_way", None, "As --way, in training.", lower_bound=2)
     flags.DEFINE_integer("train_shot", None, "As --shot, in training.", lower_bound=1)
     flags.DEFINE_integer("train_query", None, "As --query, in training.", lower_bound=1)
@@ -117,7 +131,9 @@ def define_train_flags() -> None:
         lower_bound=0,
     )
     flags.DEFINE_integer("episodes", None, "Training episodes.", lower_bound=1)
-    flags.DEFINE_integer("seed", None, "Of weights and episodes.", lower_bound=0)
+    flags.DEFINE_integer(
+        "seed", None, "Draws first weights and training episodes.", lower_bound=0
+    )
     flags.DEFINE_float("label_ratio", None, "Labelled share of a training class.")
     flags.DEFINE_integer(
         "label_seed", None, "Draws which images are labelled.", lower_bound=0
@@ -126,7 +142,9 @@ def define_train_flags() -> None:
     flags.DEFINE_float("learning_rate", None, "Adam's rate at the start.")
     flags.DEFINE_list("halve_at", None, "Steps at which the rate is halved.")
     flags.DEFINE_float("beta_2", None, "Adam's second beta.")
-    flags.DEFINE_float("weight_decay", None, "Of the convolution kernels.")
+    flags.DEFINE_float(
+        "weight_decay", None, "How much weights are held small (kernels alone)."
+    )
     flags.DEFINE_enum(
         "select", None, ["last", "best"], "Test the last or the best checkpoint."
     )
@@ -168,20 +186,37 @@ def define_term_flags() -> None:
         f"Loss terms instead of the method's own, of {', '.join(TERMS)}; each with its "
         "published weight. Several with commas.",
     )
-    flags.DEFINE_float("walk_weight", None, "Of the walk in the loss; 0 leaves it out.")
-    flags.DEFINE_integer("walk_steps", None, "Inner steps.", lower_bound=0)
+    flags.DEFINE_float(
+        "walk_weight", None, "Weight of the walk in the loss; 0 leaves it out."
+    )
+    flags.DEFINE_integer(
+        "walk_steps",
+        None,
+        "Most steps of the walker from point to point.",
+        lower_bound=0,
+    )
     flags.DEFINE_float("walk_decay", None, "Weight of t inner steps: decay ** t.")
-    flags.DEFINE_float("visit_weight", None, "Of the visit loss beside the walker's.")
+    flags.DEFINE_float(
+        "visit_weight", None, "Weight of visiting all points, beside coming home."
+    )
     flags.DEFINE_float(
         "graph_smoothing",
         None,
         "Uniform share mixed into steps from and to prototypes.",
     )
-    flags.DEFINE_float("vat_weight", None, "Of virtual adversarial training.")
-    flags.DEFINE_float("vat_epsilon", None, "Length of the change of an image.")
-    flags.DEFINE_float("vat_xi", None, "Length at which the worst change is sought.")
-    flags.DEFINE_float("vat_query_weight", None, "Of the queries in it.")
-    flags.DEFINE_float("entropy_weight", None, "Of the unlabelled points' entropy.")
-    flags.DEFINE_float("association_weight", None, "Of learning by association.")
+    flags.DEFINE_float(
+        "vat_weight", None, "Weight of virtual adversarial training (VAT)."
+    )
+    flags.DEFINE_float("vat_epsilon", None, "VAT: how far an image is moved.")
+    flags.DEFINE_float(
+        "vat_xi", None, "VAT: how far it is moved to find the worst way."
+    )
+    flags.DEFINE_float(
+        "vat_query_weight", None, "VAT: weight of the queries beside the unlabelled."
+    )
+    flags.DEFINE_float(
+        "entropy_weight", None, "Weight of the entropy of unlabelled points."
+    )
+    flags.DEFINE_float("association_weight", None, "Weight of learning by association.")
     flags.DEFINE_float("cluster_radius", None, "First radius of cluster_kmeans.")
     flags.DEFINE_integer("mask_power", None, "masked_kmeans counts mask ** power.")

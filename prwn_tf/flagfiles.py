@@ -27,13 +27,19 @@ def _problems(arguments: list[str], seen: set[pathlib.Path]) -> Iterator[str]:
             yield f"cannot read --flagfile={path}: {error}"
             continue
         for number, line in enumerate(lines, 1):
-            if line.strip().startswith("-") and (mistake := _mistake(line.strip())):
+            if mistake := _mistake(line.strip()):
                 yield f"{path}:{number}: {mistake}"
         yield from _problems([line.strip() for line in lines], seen)
 
 
 def _mistake(line: str) -> str | None:
-    """What is wrong with a line that is a flag, if anything."""
+    """What is wrong with a line, if anything."""
+    if line.startswith("\ufeff"):
+        return "begins with a byte order mark; save the file as UTF-8 without one"
+    if not line or line.startswith(("#", "//")):
+        return None
+    if not line.startswith("-"):
+        return f"{line!r} is no flag; write --NAME=VALUE, or # before a comment"
     name, equals, value = line.lstrip("-").partition("=")
     first, *more = name.split(" ")
     if not _known(first):

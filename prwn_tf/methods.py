@@ -51,10 +51,12 @@ ENCODERS = {
     "conv4": "prwn_tf.encoders.conv4:Conv4",
     "mlp": "prwn_tf.encoders.mlp:MLP",
 }
+CONV4_PIXELS = 16
 
 
 def build_model(config: TrainConfig) -> "FewShotModel":
     """The untrained model of a config, its variables created."""
+    check(config)
     from prwn_tf.model import FewShotModel
 
     encoder = _find(ENCODERS[config.encoder])(
@@ -74,14 +76,22 @@ def build_model(config: TrainConfig) -> "FewShotModel":
 
 
 def check(config: TrainConfig) -> None:
-    """Raises if a name is unknown, or a head would learn from points not there."""
+    """Raises if a name is unknown, or if parts of a config do not fit together."""
     for name, known in (("method", METHODS), ("encoder", ENCODERS)):
         if (value := getattr(config, name)) not in known:
             raise UserError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    smallest = min(config.image_shape[:2])
+    if config.encoder == "conv4" and smallest < CONV4_PIXELS:
+        raise UserError(
+            f"--encoder=conv4 halves an image four times, so it needs {CONV4_PIXELS} "
+            f"pixels at least, and {config.dataset} has {smallest}; use --encoder=mlp"
+        )
+    config.check_terms()
     if METHODS[config.method].refines and config.train.unlabeled_points == 0:
         raise UserError(
             f"--method={config.method} learns from unlabelled points, but "
-            "--train_unlabeled is 0; raise it, or use --method=pn"
+            "--train_unlabeled and --train_extra are 0; raise one of them, or use "
+            "--method=pn"
         )
 
 

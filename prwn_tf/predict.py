@@ -75,10 +75,13 @@ def main() -> None:
 def describe(model: served.ServedModel) -> str:
     """What is about to run."""
     about = model.about
-    return (
+    text = (
         f"model {model.path}: {about.get('method')} trained on {about.get('dataset')}, "
         f"sha256 {model.fingerprint[:16]}"
     )
+    if model.preprocess.drawings:
+        text += "\nit knows drawings; for photographs, train a model of your own"
+    return text
 
 
 def summary(found: "Found", query: folders.Images) -> list[str]:

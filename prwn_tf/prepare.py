@@ -1,6 +1,6 @@
 """Turns raw data into a verified data set that the other programs read.
 
-    python -m prwn_tf.prepare --dataset=omniglot --source=omniglot_png.tar.gz
+    python -m prwn_tf.prepare --dataset=omniglot
     python -m prwn_tf.prepare --dataset=mini --source=mini-imagenet/
     python -m prwn_tf.prepare --dataset=folder --source=pics/ --image_size=64
     python -m prwn_tf.prepare --dataset=omniglot --verify
@@ -11,7 +11,6 @@ command continues where it stopped.
 """
 
 import dataclasses
-import pathlib
 import signal
 import sys
 
@@ -87,7 +86,7 @@ def _options() -> catalog.Options:
     }
     for name in ("source", "unlabeled_source"):
         if values[name] is not None:
-            values[name] = pathlib.Path(values[name]).expanduser()
+            values[name] = cli.path(values[name])
     return catalog.Options(**values)
 
 

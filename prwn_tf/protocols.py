@@ -1,6 +1,6 @@
 """The published settings of each data set and method: defaults behind unset flags.
 
-Where a source is silent the decision is ours and marked so; BUILD.md has the reasons.
+Where a source is silent the decision is ours and marked so, or stands in the README.
 """
 
 import dataclasses
@@ -27,14 +27,7 @@ def protocol(task: Task) -> TrainConfig:
 
 def _glyphs(task: Task) -> TrainConfig:
     """Ours: Omniglot's setting, made small enough for a first look."""
-    shot, unlabeled = task.shot or 1, _or(task.unlabeled, 5)
-    test = task.spec(
-        way=5,
-        shot=shot,
-        query=20 - shot - unlabeled,
-        unlabeled=unlabeled,
-        distractors=0,
-    )
+    test = _of_twenty(task)
     train = EpisodeSpec(way=10, shot=1, query=1, unlabeled=8)
     return TrainConfig(
         dataset=task.dataset,
@@ -53,18 +46,8 @@ def _glyphs(task: Task) -> TrainConfig:
 
 
 def _omniglot(task: Task) -> TrainConfig:
-    """20 drawings a character; test episodes ask all that support and unlabelled leave.
-
-    Only 2 of them are labelled in training, so one query a class is all there is.
-    """
-    shot, unlabeled = task.shot or 1, _or(task.unlabeled, 5)
-    test = task.spec(
-        way=5,
-        shot=shot,
-        query=20 - shot - unlabeled,
-        unlabeled=unlabeled,
-        distractors=0,
-    )
+    """2 of the 20 drawings of a character are labelled: training can ask one."""
+    test = _of_twenty(task)
     crowded = test.distractors > 0
     train = EpisodeSpec(
         way=20 if task.as_paper and not crowded else 5,
@@ -87,6 +70,13 @@ def _omniglot(task: Task) -> TrainConfig:
         validate_every=1_000,
         checkpoint_every=1_000,
     )
+
+
+def _of_twenty(task: Task) -> EpisodeSpec:
+    """Test episodes of classes of 20: they ask all that the rest leaves."""
+    shot, unlabeled = task.shot or 1, _or(task.unlabeled, 5)
+    query = max(1, 20 - shot - unlabeled)
+    return task.spec(way=5, shot=shot, query=query, unlabeled=unlabeled, distractors=0)
 
 
 def _mini(task: Task) -> TrainConfig:
@@ -157,7 +147,7 @@ def _plane(task: Task, way: int, label_ratio: float, walk: WalkConfig) -> TrainC
 
 
 def _folder(task: Task) -> TrainConfig:
-    """Ours: mini's setting as far as the user's classes go, for an hour on a CPU.
+    """Ours: mini's setting as far as the user's classes go, for minutes on a CPU.
 
     Images of no class join an episode in the number of its other unlabelled ones.
     """
@@ -173,7 +163,8 @@ def _folder(task: Task) -> TrainConfig:
         query=min(5, max(1, labelled - shot)),
         unlabeled=min(10, data.train_images - labelled),
     )
-    train = dataclasses.replace(train, extra=min(train.clean_points, data.extra))
+    points = train.clean_points or 10 * train.way
+    train = dataclasses.replace(train, extra=min(points, data.extra))
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,

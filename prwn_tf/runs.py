@@ -84,7 +84,7 @@ def open_data(found: Sequence[Run], data_dir: pathlib.Path) -> dict[str, ClassSt
 
 def check_finished(workdir: Workdir) -> None:
     """Raises if the run in a folder has not come to its end."""
-    if not (workdir.path / "result.json").exists():
+    if not workdir.result.exists():
         raise UserError(
             f"the run in {workdir.path} has no finished model (no result.json); its "
             "training command continues it"

@@ -6,6 +6,9 @@ With no flags it draws its own data and shows in minutes that the walk helps:
     python -m prwn_tf.train --dataset=omniglot --workdir=runs/omniglot
     python -m prwn_tf.train --flagfile=flags/omniglot/prwn.flags
 
+A flag that is left out takes the published value for the data set and method;
+config.json in the workdir then shows all of them. --way, --shot and the like
+describe validation and test, --train_way and its sisters the training.
 Interrupt it when you like; the same command continues where it stopped.
 """
 
@@ -13,10 +16,11 @@ import dataclasses
 
 from absl import flags
 
-from prwn_tf import cli, flag_sets, methods
+from prwn_tf import cli, flag_sets, flag_values, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog, store
 from prwn_tf.episodes import pools
+from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
@@ -39,36 +43,63 @@ flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:
-    config = cli.train_config()
+    config = flag_values.train_config()
+    comparing = _comparing(config)
     workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
-    workdir.claim(config, restart=FLAGS.restart)
-    stores = catalog.open_prepared(config.dataset, cli.data_dir())
-    if FLAGS.verify_data:
-        store.verify(catalog.location(config.dataset, cli.data_dir()))
-    workdir.check_data(config, stores)
-    pools.for_run(config, stores)
+    with workdir.taken():
+        stores = catalog.open_prepared(config.dataset, cli.data_dir())
+        pools.for_run(config, stores)
+        if FLAGS.verify_data:
+            store.verify(catalog.location(config.dataset, cli.data_dir()))
+        # The last of the checks, because --restart deletes what is there.
+        workdir.claim(config, restart=FLAGS.restart)
+        workdir.check_data(config, stores)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
+    from prwn_tf.evaluation import report
 
-    step, found = experiment.run(config, workdir, stores, FLAGS.flags_into_string())
+    asked = flag_values.given_flags(__name__, "workdir", "restart", "verify_data")
+    step, found = experiment.run(config, workdir, stores, asked)
     lines = [f"{config.method:14} {evaluation}" for evaluation in found]
-    compare = config.dataset == "glyphs" if FLAGS.compare is None else FLAGS.compare
-    if compare and config.walk.weight > 0:
-        print("\nnow the same without the walk, to see what it adds")
-        plain = without_walk(config)
-        inside = Workdir(workdir.path / "without_walk")
-        inside.claim(plain, restart=FLAGS.restart)
-        inside.check_data(plain, stores)
-        _, [base, *more] = experiment.run(plain, inside, stores, "")
-        lines += [f"{'without walk':14} {evaluation}" for evaluation in (base, *more)]
-        gain = 100 * (found[0].accuracy - base.accuracy)
-        lines.append(
-            f"The walk through unlabelled images adds {gain:+.1f} points: the same "
-            "network,\nlabelled images and number of episodes."
-        )
-    print("\n".join(["", f"test episodes: {config.test}", *lines]))
+    if comparing:
+        lines += _comparison(config, workdir, stores, found[0].accuracy)
+    print("\n".join(["", report.heading(found), *lines]))
     print(f"{step} episodes trained; results and model in {workdir.path}")
+
+
+def _comparing(config: TrainConfig) -> bool:
+    """Whether to train without the walk as well."""
+    if FLAGS.compare and config.walk.weight == 0:
+        raise UserError(
+            f"--compare leaves out the walk, and --method={config.method} has none; "
+            "leave it out, or give a --walk_weight"
+        )
+    wanted = config.dataset == "glyphs" if FLAGS.compare is None else FLAGS.compare
+    return wanted and config.walk.weight > 0
+
+
+def _comparison(
+    config: TrainConfig,
+    workdir: Workdir,
+    stores: dict[str, store.ClassStore],
+    accuracy: float,
+) -> list[str]:
+    """Trains without the walk, inside of the run with it: lines for the reader."""
+    from prwn_tf import experiment
+
+    print("\nnow the same without the walk, to see what it adds")
+    plain = without_walk(config)
+    inside = Workdir(workdir.path / "without_walk")
+    inside.claim(plain, restart=FLAGS.restart)
+    inside.check_data(plain, stores)
+    _, found = experiment.run(plain, inside, stores, "")
+    gain = 100 * (accuracy - found[0].accuracy)
+    return [
+        *(f"{'without walk':14} {evaluation}" for evaluation in found),
+        f"The walk through unlabelled images adds {gain:+.1f} points: the same "
+        "network,\nlabelled images and number of episodes.",
+    ]
 
 
 def without_walk(config: TrainConfig) -> TrainConfig:

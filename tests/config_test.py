@@ -89,5 +89,6 @@ def test_a_resumed_run_may_change_its_length_but_not_its_task(config):
 
 
 def test_a_walk_needs_points(config):
-    with pytest.raises(UserError, match="--train_unlabeled is 0"):
-        dataclasses.replace(config, train=EpisodeSpec(way=2, shot=1, query=1))
+    bare = dataclasses.replace(config, train=EpisodeSpec(way=2, shot=1, query=1))
+    with pytest.raises(UserError, match="--train_unlabeled and --train_extra are 0"):
+        bare.check_terms()

@@ -41,3 +41,10 @@ def test_a_table(tmp_path):
     files.write_csv(tmp_path / "t.csv", ["näme", "value"], [["a,b", 1], ["c", 2]])
     text = (tmp_path / "t.csv").read_text(encoding="utf-8")
     assert text == 'näme,value\n"a,b",1\nc,2\n'
+
+
+@pytest.mark.parametrize("name", ["run[1]", "r?", "*", "a\\b"])
+def test_names_that_are_patterns_to_tensorflow(tmp_path, name):
+    with pytest.raises(UserError, match="in its name; choose another"):
+        files.check_name(tmp_path / name / "model")
+    files.check_name(tmp_path / "run (1), ü]" / "model")

@@ -28,13 +28,13 @@ def test_header(path):
 PROGRAM = """
 import sys
 from absl import flags
-from prwn_tf import cli, train
+from prwn_tf import flag_values, train
 for path in sys.argv[1:]:
     flags.FLAGS.unparse_flags()
     for name in flags.FLAGS:
         flags.FLAGS[name].unparse()
     flags.FLAGS(["train", f"--flagfile={path}"])
-    config = cli.train_config()
+    config = flag_values.train_config()
     test = config.test
     print(path, config.dataset, config.method, test.shot, test.distractors)
 """

@@ -1,9 +1,12 @@
 """The defaults for own images always fit what was prepared."""
 
+import dataclasses
 import math
 
 import pytest
 
+from prwn_tf import methods
+from prwn_tf.errors import UserError
 from prwn_tf.protocols import Prepared, Task, protocol
 
 
@@ -65,3 +68,18 @@ def test_imagenet_may_be_prepared_in_another_size(dataset):
     small = Prepared(image_shape=(32, 32, 3))
     assert protocol(Task(dataset, "prwn", prepared=small)).image_shape == (32, 32, 3)
     assert protocol(Task(dataset, "prwn")).image_shape == (84, 84, 3)
+
+
+def test_classes_of_two_images_walk_through_those_of_no_class():
+    data = Prepared(train_images=2, extra=1000)
+    config = protocol(Task("folder", "prwn", prepared=data))
+    assert (config.train.unlabeled, config.train.extra) == (0, 50)
+    methods.check(config)
+
+
+def test_classes_of_two_images_alone_can_be_trained_on_without_a_walk():
+    config = protocol(Task("folder", "prwn", prepared=Prepared(train_images=2)))
+    with pytest.raises(UserError, match="needs unlabelled points"):
+        methods.check(config)
+    walk = dataclasses.replace(config.walk, weight=0.0)
+    methods.check(dataclasses.replace(config, walk=walk))

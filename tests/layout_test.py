@@ -2,7 +2,6 @@
 
 import ast
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -28,7 +27,7 @@ FLOW = (
     ("evaluation",),
     ("experiment", "runs"),
     ("serving",),
-    ("flag_sets", "cli"),
+    ("flag_sets", "cli", "flag_values"),
 )
 RANK = {room: rank for rank, rooms in enumerate(FLOW) for room in rooms}
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -69,7 +68,9 @@ def test_only_the_command_line_reads_flags():
     mains = {
         path.name for path in PACKAGE.glob("*.py") if "cli.run(" in path.read_text()
     }
-    assert readers - {"cli.py", "flag_sets.py", "flagfiles.py"} <= mains
+    assert (
+        readers - {"cli.py", "flag_sets.py", "flag_values.py", "flagfiles.py"} <= mains
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,21 +104,3 @@ def test_a_late_import_warns_once():
         env={"PATH": ""},
     )
     assert found.stderr.count("import prwn_tf first") == 1
-
-
-def test_the_notebook_of_the_readme_imports_us_in_time():
-    text = (PACKAGE.parent / "README.md").read_text(encoding="utf-8")
-    [code] = [
-        each
-        for each in re.findall(r"```python\n(.*?)```", text, re.S)
-        if "keras" in each
-    ]
-    lines = [line for line in code.splitlines() if line.startswith(("import", "from"))]
-    found = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PATH": ""},
-    )
-    assert "import prwn_tf first" not in found.stderr

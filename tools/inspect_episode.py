@@ -3,7 +3,8 @@
     python tools/inspect_episode.py --dataset=omniglot --distractors=5
     python tools/inspect_episode.py --dataset=folder --split=train --episode=7
 
-`prwn_tf.episodes.picture` says what the frames mean.
+Frames: support green, queries blue, unlabelled images gray, distractors red,
+images of no class yellow.
 """
 
 import pathlib
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets
+from prwn_tf import cli, files, flag_sets, flag_values
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog, store
 from prwn_tf.episodes import pools
@@ -33,7 +34,7 @@ flags.adopt_module_key_flags(flag_sets)
 
 
 def main() -> None:
-    config = cli.train_config()
+    config = flag_values.train_config()
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     if stores["train"].dtype != np.uint8:
         raise UserError(f"{config.dataset} has points of a plane, not images")

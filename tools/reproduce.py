@@ -1,5 +1,6 @@
 """Reproduces experiments of the paper, one command each.
 
+    python tools/reproduce.py omniglot
     python tools/reproduce.py toy
     python tools/reproduce.py toy --help
 

@@ -6,12 +6,14 @@ import functools
 import pathlib
 from collections.abc import Callable
 
+from prwn_tf import files
 from prwn_tf.data import (
     folder,
     glyphs,
     imagenet,
     ingest,
     locks,
+    manifest,
     omniglot,
     sources,
     store,
@@ -133,6 +135,9 @@ def _import_images(
         plan = _found(name, raw, scratch, more, options)
         plan = dataclasses.replace(plan, source=tree.shown(options.source))
         print(f"found {plan.found} in {plan.source}: {plan.images:,} images")
+        if manifest.is_dataset(directory):
+            before = files.read_json(directory / manifest.FILE).get("source")
+            print(f"this replaces the data set of {tree.plain(str(before))}")
         before_decoding()
         ingest.write(plan, directory, skip_bad_images=bool(options.skip_bad_images))
 
@@ -177,10 +182,18 @@ def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, store.ClassSto
         _draw_once(name, directory)
     if not is_prepared(directory):
         raise UserError(
-            f"data set {name} is not prepared in {data_dir}; run: python -m "
-            f"prwn_tf.prepare --dataset={name} --source=PATH --data_dir={data_dir}"
+            f"data set {name} is not prepared in {data_dir}; {how_to_prepare(name)} "
+            f"--data_dir={data_dir}"
         )
     return store.open_dataset(directory)
+
+
+def how_to_prepare(name: str) -> str:
+    """The command that makes a data set, in words."""
+    command = f"python -m prwn_tf.prepare --dataset={name}"
+    if name == "omniglot":
+        return f"this downloads it, unless you give --source=PATH: {command}"
+    return f"run: {command} --source=PATH"
 
 
 def _draw_once(name: str, directory: pathlib.Path) -> None:

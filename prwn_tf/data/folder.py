@@ -217,7 +217,8 @@ def _split_classes(classes: Mapping[str, list[str]], seed: int) -> list[RawClass
         raise UserError(
             f"{len(classes)} classes are too few to hold some out for validation and "
             f"test, which takes {fewest}; hold out images of every class with "
-            "--hold_out=images, or give python -m prwn_tf.predict a released model"
+            "--hold_out=images, or, for drawings, give python -m prwn_tf.predict a "
+            "released model"
         )
     names = sorted(classes)
     parts = _divided(len(names), seed, FEWEST_CLASSES)

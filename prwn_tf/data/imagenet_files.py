@@ -107,8 +107,10 @@ def _listed(folders: Iterable[tree.Folder]) -> Mapping[str, set[str]]:
 def _rows(path: str) -> Iterable[tuple[str, str]]:
     """The class and name of every image that a csv file lists, if it is of our kind."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            reader = csv.reader(file)
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            separator = ";" if ";" in file.readline() else ","
+            file.seek(0)
+            reader = csv.reader(file, delimiter=separator)
             columns = _CSV_HEADERS.get(tuple(next(reader, ()))[-2:])
             if columns is None:
                 return []

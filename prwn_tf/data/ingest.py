@@ -57,7 +57,11 @@ def _write_classes(
     if done:
         print(f"continuing where an earlier run was stopped, at image {done:,}")
     decoder = Decoder(plan.size)
-    unusable: list[str] = []
+    unusable = list(writer.dropped)  # by the earlier run
+    if skip_bad or not unusable:
+        for raw in plan.classes:
+            if writer.has(raw.split, raw.name):
+                _check_count(raw, writer.images_of(raw.split, raw.name))
     pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
     bar = tqdm.tqdm(
         desc=plan.dataset,
@@ -70,12 +74,12 @@ def _write_classes(
         for raw in todo:
             dropped: list[str] = []
             batches = _decoded(raw.images, decoder, pool, dropped, bar)
-            kept = writer.add_batches(raw.split, raw.name, batches, dropped)
+            writer.add_batches(raw.split, raw.name, batches, dropped)
             unusable += dropped
             if not skip_bad and len(unusable) >= LISTED:
                 break
             if skip_bad or not dropped:
-                _check_count(raw, kept)
+                _check_count(raw, writer.images_of(raw.split, raw.name))
     finally:
         pool.shutdown(cancel_futures=True)
         bar.close()

@@ -8,6 +8,7 @@ import functools
 import math
 import os
 import pathlib
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,9 @@ class Source:
 
     @functools.cached_property
     def _descriptor(self) -> int:
-        return os.open(self.path, os.O_RDONLY)
+        descriptor = os.open(self.path, os.O_RDONLY)
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
 
 
 class LazyArray:

@@ -16,6 +16,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import weakref
 from collections.abc import Mapping
 
 import numpy as np
@@ -96,7 +97,9 @@ class ClassStore:
 
     @functools.cached_property
     def _descriptor(self) -> int:
-        return os.open(self.path, os.O_RDONLY)
+        descriptor = os.open(self.path, os.O_RDONLY)
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,8 +62,8 @@ class StoreWriter:
         name: str,
         batches: Iterable[np.ndarray],
         dropped: list[str] | None = None,
-    ) -> int:
-        """Appends one class that need not fit in memory; returns its images.
+    ) -> None:
+        """Appends one class that need not fit in memory.
 
         Args:
             dropped: what was left out of the class and why, complete when the last
@@ -78,11 +78,14 @@ class StoreWriter:
                 (self._checked(name, batch) for batch in batches),
                 [] if dropped is None else dropped,
             )
-        return self._partial.classes[split][name]
 
     def has(self, split: str, name: str) -> bool:
         """Whether the class is written, by this writer or a killed one before it."""
         return name in self._partial.classes.get(split, {})
+
+    def images_of(self, split: str, name: str) -> int:
+        """The images of a class that is written."""
+        return self._partial.classes[split][name]
 
     @property
     def dropped(self) -> list[str]:

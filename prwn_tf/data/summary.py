@@ -14,7 +14,7 @@ def lines(directory: pathlib.Path) -> list[str]:
     manifest = store.read_manifest(directory)
     try:
         found = [
-            _splits(manifest),
+            *_splits(manifest),
             *_skipped(manifest),
             *_partial(manifest),
             *_uneven(manifest),
@@ -27,18 +27,18 @@ def lines(directory: pathlib.Path) -> list[str]:
         ) from error
 
 
-def _splits(manifest: dict[str, Any]) -> str:
+def _splits(manifest: dict[str, Any]) -> list[str]:
     splits = manifest["splits"]
-    parts = [
-        f"{split} {len(splits[split]['classes']):,} classes of "
+    found = [
+        f"{split}: {len(splits[split]['classes']):,} classes, "
         f"{splits[split]['images']:,} images"
         for split in store.SPLITS
     ]
     if store.UNLABELED in splits:
-        parts.append(f"{splits[store.UNLABELED]['images']:,} images without a class")
+        found.append(f"without a class: {splits[store.UNLABELED]['images']:,} images")
     size = sum(part["bytes"] for part in splits.values())
     shape = "x".join(map(str, manifest["image_shape"]))
-    return f"{', '.join(parts)}; {shape}, {size:,} bytes"
+    return [*found, f"all of {shape}, {size:,} bytes"]
 
 
 def _skipped(manifest: dict[str, Any]) -> list[str]:

@@ -84,6 +84,12 @@ def for_run(config: TrainConfig, stores: dict[str, ClassStore]) -> dict[str, Poo
             f"the model takes images of {config.image_shape} but {config.dataset} is "
             f"prepared with {found}; prepare it again"
         )
+    for split in ("train", "val", "test"):
+        if not stores[split].names:
+            raise UserError(
+                f"the {split} split of {config.dataset} has no class; prepare the data "
+                "with some"
+            )
     pools = {split: whole(stores[split], split) for split in ("val", "test")}
     for pool in pools.values():
         check(pool, config.test)

@@ -1,15 +1,27 @@
-"""The analyses of `prwn_tf.analyze` by name; a new one is a file and a line here."""
+"""The analyses of `prwn_tf.analyze` by name; a new one is a file and a line here.
 
+Names are resolved when they are asked for, so that flags can be checked without
+loading TensorFlow.
+"""
+
+import importlib
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from prwn_tf.evaluation import consistency, landing, projection, ways
-from prwn_tf.evaluation.findings import Finding
-from prwn_tf.evaluation.settings import Settings
-from prwn_tf.evaluation.subject import Subject
+if TYPE_CHECKING:
+    from prwn_tf.evaluation.findings import Finding
+    from prwn_tf.evaluation.settings import Settings
+    from prwn_tf.evaluation.subject import Subject
 
-ANALYSES: dict[str, Callable[[Sequence[Subject], Settings], Finding]] = {
-    "landing": landing.find,
-    "ways": ways.find,
-    "consistency": consistency.find,
-    "embedding": projection.find,
+# Name -> the module whose `find` is the analysis.
+ANALYSES = {
+    "landing": "prwn_tf.evaluation.landing",
+    "ways": "prwn_tf.evaluation.ways",
+    "consistency": "prwn_tf.evaluation.consistency",
+    "embedding": "prwn_tf.evaluation.projection",
 }
+
+
+def function(name: str) -> Callable[[Sequence["Subject"], "Settings"], "Finding"]:
+    """The analysis of that name."""
+    return importlib.import_module(ANALYSES[name]).find

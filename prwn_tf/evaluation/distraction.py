@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prwn_tf.evaluation import figures, visit_figures
+from prwn_tf.evaluation import figures, report, visit_figures
 from prwn_tf.evaluation.findings import Finding, Row, floats
 from prwn_tf.evaluation.settings import Settings
 from prwn_tf.evaluation.subject import Subject
@@ -29,7 +29,7 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
         drawn[f"distractors_episode_{name}"] = _picture(subject, each, settings)
     return Finding(
         name="distractors",
-        lines=[_line(row) for row in rows],
+        lines=_table(rows),
         numbers={
             **settings.about("smoothing", "episode"),
             "rows": rows,
@@ -67,12 +67,19 @@ def _curve(found: Visits) -> Row:
     }
 
 
-def _line(row: Row) -> str:
-    def shown(name: str) -> str:
+def _table(rows: Sequence[Row]) -> list[str]:
+    """What to read at the terminal; the files have more."""
+    columns = {
+        "p_clean": "p_clean_smoothed",
+        "unsmoothed": "p_clean_raw",
+        "ROC area": "roc_area",
+        "clean of the kept": "clean_share_of_kept",
+    }
+
+    def shown(row: Row, name: str) -> str:
         return f"{row[name]:.3f} ± {row[f'{name}_interval']:.3f}"
 
-    return (
-        f"{row['run']:12} p_clean {shown('p_clean_smoothed')} (raw "
-        f"{shown('p_clean_raw')}), p_dist {shown('p_dist_smoothed')}, ROC area "
-        f"{shown('roc_area')}, clean among the kept {shown('clean_share_of_kept')}"
-    )
+    cells = [
+        [row["run"], *(shown(row, name) for name in columns.values())] for row in rows
+    ]
+    return report.aligned([["", *columns], *cells]).splitlines()

@@ -55,14 +55,9 @@ class Evaluation:
         }
 
     def __str__(self) -> str:
-        crowd = f"{self.spec.distractors} distractors, " * bool(self.spec.distractors)
         way = "the head's own way" if self.adapt == "none" else self.adapt
         kind = f"semi-supervised: {way}" if self.semi_supervised else "inductive"
-        return (
-            f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f} "
-            f"({len(self.accuracies)} episodes, {self.spec.way}-way "
-            f"{self.spec.shot}-shot, {crowd}{kind})"
-        )
+        return f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f} {kind}"
 
 
 def half_width(values: np.ndarray) -> float:

@@ -52,6 +52,17 @@ def write_episodes(path: pathlib.Path, test: Sequence[Evaluation]) -> None:
     files.write_csv(path, header, rows)
 
 
+def heading(found: Sequence[Evaluation]) -> str:
+    """What the numbers of some evaluations are, and what their episodes share."""
+    episodes = len(found[0].accuracies)
+    varied = _varied(found)
+    spec = found[0].spec
+    same = [f"{name} {getattr(spec, name)}" for name in ASKED if name not in varied]
+    shown = f"all with {', '.join(same)}" if varied else str(spec)
+    numbers = f"accuracy (%) ± 95 % interval over {episodes} episodes"
+    return f"{numbers}\n{shown}" if same else numbers
+
+
 def table(found: Sequence[Evaluation]) -> str:
     """A line for each kind of episode, a column for each way to adapt."""
     adaptations = list(dict.fromkeys(each.adapt for each in found))
@@ -59,15 +70,20 @@ def table(found: Sequence[Evaluation]) -> str:
     for each in found:
         shown = f"{100 * each.accuracy:.2f} ± {100 * each.interval:.2f}"
         accuracy.setdefault(each.spec, {})[each.adapt] = shown
-    header = [*ASKED, *adaptations]
+    varied = _varied(found)
     rows = [
-        [*(str(getattr(spec, name)) for name in ASKED), *map(cells.get, adaptations)]
+        [*(str(getattr(spec, name)) for name in varied), *map(cells.get, adaptations)]
         for spec, cells in accuracy.items()
     ]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return aligned([[*varied, *adaptations], *rows])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Cells in columns, as wide as their widest, for the terminal."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in [header, *rows]
+        for row in rows
     )
 
 

@@ -100,12 +100,16 @@ def _batch(
     support: tf.Tensor, unlabeled: tf.Tensor, clean: int, smoothing: float
 ) -> tuple[np.ndarray, ...]:
     prototypes = mean_prototypes(support)
-    exact = graph.transitions(prototypes, unlabeled, smoothing=0)
-    mixed = graph.transitions(prototypes, unlabeled, smoothing=smoothing)
-    scores = statistics.log_success(prototypes, unlabeled, smoothing)
+    leave = tf.nn.log_softmax(graph.nearness(prototypes, unlabeled))  # [E, N, U]
+
+    def clean_share(smoothing: float) -> tf.Tensor:
+        steps = tf.exp(graph.smooth(leave, smoothing))
+        return tf.reduce_sum(statistics.visit_probability(steps)[:, :clean], axis=1)
+
+    scores = statistics.log_success(prototypes, unlabeled)
     tensors = (
-        tf.reduce_sum(statistics.visit_probability(exact)[:, :clean], axis=1),
-        tf.reduce_sum(statistics.visit_probability(mixed)[:, :clean], axis=1),
+        clean_share(0),
+        clean_share(smoothing),
         scores,
         statistics.keep_above_median(scores),
     )

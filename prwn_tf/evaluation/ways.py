@@ -1,15 +1,15 @@
 """Accuracy against the number of classes to tell apart."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.evaluation import figures
+from prwn_tf.evaluation import figures, report
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator, half_width
-from prwn_tf.evaluation.findings import Finding
+from prwn_tf.evaluation.findings import Finding, Row
 from prwn_tf.evaluation.settings import Settings
 from prwn_tf.evaluation.subject import Subject
 
@@ -34,27 +34,40 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
         for label, evaluations in found.items()
         for evaluation in evaluations
     ]
-    lines = [
-        f"{label:12} {evaluation}"
-        for label, evaluations in found.items()
-        for evaluation in evaluations
-    ]
-    gains = []
-    if len(found) == 2:
-        gains = _gain_rows(*found.values())
-        first, second = found
-        last = gains[-1]
-        lines.append(
-            f"{second} over {first}: {100 * last['gain']:+.1f} ± "
-            f"{100 * last['interval']:.1f} % relative at {last['way']} ways"
-        )
+    gains = _gain_rows(*found.values()) if len(found) == 2 else []
     return Finding(
         name="ways",
-        lines=lines,
+        lines=[*_table(found), *_gained(found, gains)],
         numbers={"rows": rows, "relative_gain": gains},
         tables={"ways": rows},
         figures={"ways": figures.rendered(draw, found)},
     )
+
+
+def _table(found: Mapping[str, Sequence[Evaluation]]) -> list[str]:
+    """Accuracy (%), a line for each way, a column for each run."""
+    rows = [
+        [str(each[0].spec.way), str(len(each[0].accuracies)), *map(_shown, each)]
+        for each in zip(*found.values(), strict=True)
+    ]
+    return report.aligned([["way", "episodes", *found], *rows]).splitlines()
+
+
+def _shown(found: Evaluation) -> str:
+    return f"{100 * found.accuracy:.2f} ± {100 * found.interval:.2f}"
+
+
+def _gained(
+    found: Mapping[str, Sequence[Evaluation]], gains: Sequence[Row]
+) -> list[str]:
+    if not gains:
+        return []
+    first, second = found
+    last = gains[-1]
+    return [
+        f"{second} over {first}: {100 * last['gain']:+.1f} ± "
+        f"{100 * last['interval']:.1f} % relative at {last['way']} ways"
+    ]
 
 
 def default_ways(classes: int) -> list[int]:
@@ -96,6 +109,8 @@ def _gain_rows(
 ) -> list[dict[str, float | int]]:
     rows = []
     for before, after in zip(base, other, strict=True):
+        if before.accuracy == 0:
+            continue  # no share of nothing
         gain, interval = relative_gain(before, after)
         rows.append({"way": before.spec.way, "gain": gain, "interval": interval})
     return rows

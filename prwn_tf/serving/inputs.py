@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from prwn_tf.data import images as images_lib
 from prwn_tf.data.image_header import UnusableImageError
 from prwn_tf.data.images import Decoder
 from prwn_tf.data.raw import ImageFiles
@@ -14,6 +13,8 @@ from prwn_tf.errors import UserError
 from prwn_tf.serving.served import ServedModel
 
 CHANNELS = (1, 3, 4)
+# Kinds of Pillow's images whose numbers are not shades of gray, or of red, green, blue.
+PILLOW_MODES = ("P", "PA", "LA", "La", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 FORMS = (
     "an array [images, height, width] or [images, height, width, channels], or a list "
     "of arrays, file paths or encoded images"
@@ -90,6 +91,8 @@ def as_bytes(pixels: np.ndarray) -> np.ndarray:
 
 def _as_array(value: Any) -> Any:
     """What calls itself an array becomes NumPy's: tensors, series, Pillow's images."""
+    if getattr(value, "mode", None) in PILLOW_MODES and hasattr(value, "convert"):
+        value = value.convert("RGBA")
     known = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
     return np.asarray(value) if known else value
 
@@ -139,5 +142,7 @@ def _content(image: Any, background: int | None) -> bytes | np.ndarray:
     if image.shape[-1] == 1:
         return np.repeat(image, 3, axis=-1)
     if image.shape[-1] == 4 and background is not None:
-        return images_lib.over(image[..., :3], image[..., 3:], background).numpy()
+        from prwn_tf.data import decoding
+
+        return decoding.over(image[..., :3], image[..., 3:], background).numpy()
     return image[..., :3]

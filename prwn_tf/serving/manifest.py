@@ -28,6 +28,7 @@ def is_export(folder: pathlib.Path) -> bool:
 
 def check_output(output: pathlib.Path) -> None:
     """Raises unless a folder can be made, or is an export to be replaced."""
+    files.check_name(output)
     empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
     if not empty and not _is_export_alone(output):
         raise UserError(

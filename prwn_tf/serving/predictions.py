@@ -6,7 +6,8 @@ of a bounded crowd of queries; all others pass through.
 
 import dataclasses
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tqdm
@@ -104,21 +105,18 @@ def predict(
     examples = inputs.embeddings(paths, model)
     if unlabeled is None:
         step = -(-len(query.paths) // CROWD)
-        crowd, _ = _embedded(query.paths[::step], model)
-        adapt = "none"
+        crowd, adapt = list(_embedded(query.paths[::step], model)), "none"
     else:
-        crowd, problems = _embedded(unlabeled.paths, model)
-        adapt = adapt or "filter"
-        if len(problems) == len(unlabeled.paths):
-            raise UserError(
-                f"none of the {len(problems)} images in --unlabeled={unlabeled.root} "
-                f"can be used: {unlabeled.paths[0]} {problems[0]}"
-            )
+        crowd = list(_embedded(unlabeled.paths, model, "learning"))
+        _check_any(crowd, unlabeled)
+    points = np.concatenate([batch.embeddings for batch in crowd])  # [U, D]
+    adapt = (adapt or "filter") if len(points) else "none"
     classifier = FewShotClassifier(model).fit_embeddings(
-        examples, labels, crowd if len(crowd) else None, adapt if len(crowd) else "none"
+        examples, labels, points if len(points) else None, adapt
     )
-    queries = list(_labelled(classifier, query, model, "classifying"))
-    known = [] if unlabeled is None else list(_labelled(classifier, unlabeled, model))
+    asked = _embedded(query.paths, model, "classifying")
+    queries = list(_labelled(classifier, query, asked))
+    known = [] if unlabeled is None else list(_labelled(classifier, unlabeled, crowd))
     usable = [each.file for each in known if not each.problem]
     kept = zip(usable, classifier.trusted_ if usable else (), strict=True)
     return Found(
@@ -130,45 +128,57 @@ def predict(
     )
 
 
+class _Batch(NamedTuple):
+    """Some of the images of a folder, in order."""
+
+    embeddings: np.ndarray  # [B, D] of those that can be used
+    places: list[int]  # [B] where each of them is
+    problems: dict[int, str]  # place -> why it is not among them
+
+
 def _embedded(
-    paths: Sequence[str], model: ServedModel
-) -> tuple[np.ndarray, dict[int, str]]:
-    """Embeddings of the images that can be used: [<= n, D], and place -> why not."""
-    found, problems = [np.empty((0, model.size), np.float32)], {}
-    for loaded in inputs.batches(paths, model):
-        found.append(model.embed(loaded.pixels))
-        problems |= loaded.problems
-    return np.concatenate(found), problems
+    paths: Sequence[str], model: ServedModel, progress: str | None = None
+) -> Iterator[_Batch]:
+    """Images a batch at a time, with a progress bar of that name."""
+    quiet = True if progress is None else None
+    total = len(paths)
+    with tqdm.tqdm(desc=progress, total=total, unit=" images", disable=quiet) as bar:
+        for loaded in inputs.batches(paths, model):
+            embeddings = model.embed(loaded.pixels)
+            yield _Batch(embeddings, loaded.places, loaded.problems)
+            bar.update(len(loaded.places) + len(loaded.problems))
+
+
+def _check_any(batches: Sequence[_Batch], images: Images) -> None:
+    if any(batch.places for batch in batches):
+        return
+    raise UserError(
+        f"none of the {len(images.paths)} images in --unlabeled={images.root} can be "
+        f"used: {images.paths[0]} {batches[0].problems[0]}"
+    )
 
 
 def _labelled(
-    classifier: FewShotClassifier,
-    images: Images,
-    model: ServedModel,
-    progress: str | None = None,
+    classifier: FewShotClassifier, images: Images, batches: Iterable[_Batch]
 ) -> Iterator[Prediction]:
     """A prediction for each image of a folder, in its order."""
-    quiet = True if progress is None else None
-    total = len(images.paths)
-    with tqdm.tqdm(desc=progress, total=total, unit=" images", disable=quiet) as bar:
-        for loaded in inputs.batches(images.paths, model):
-            answers = classifier.answer(model.embed(loaded.pixels))
-            names = classifier.classes_
-            found = {
-                place: Prediction(path, images.name(path), problem=reason)
-                for place, reason in loaded.problems.items()
-                for path in [images.paths[place]]
-            }
-            for row, place in enumerate(loaded.places):
-                path, best = images.paths[place], answers.best[row]
-                found[place] = Prediction(
-                    path=path,
-                    file=images.name(path),
-                    label=str(names[best]),
-                    probability=float(answers.probabilities[row, best]),
-                    runner_up=str(names[answers.runner_up[row]]),
-                    margin=float(answers.margin[row]),
-                    out_of_class=float(answers.out_of_class[row]),
-                )
-            yield from (prediction for _, prediction in sorted(found.items()))
-            bar.update(len(found))
+    names = classifier.classes_
+    for batch in batches:
+        answers = classifier.answer(batch.embeddings)
+        found = {
+            place: Prediction(path, images.name(path), problem=reason)
+            for place, reason in batch.problems.items()
+            for path in [images.paths[place]]
+        }
+        for row, place in enumerate(batch.places):
+            path, best = images.paths[place], answers.best[row]
+            found[place] = Prediction(
+                path=path,
+                file=images.name(path),
+                label=str(names[best]),
+                probability=float(answers.probabilities[row, best]),
+                runner_up=str(names[answers.runner_up[row]]),
+                margin=float(answers.margin[row]),
+                out_of_class=float(answers.out_of_class[row]),
+            )
+        yield from (prediction for _, prediction in sorted(found.items()))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from prwn_tf import config as config_lib
+from prwn_tf import files
 from prwn_tf.data import tree
 from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import UserError
@@ -68,6 +69,7 @@ class ServedModel:
 
 def check(path: pathlib.Path) -> None:
     """Raises unless a folder is a model that we load, without loading it."""
+    files.check_name(path)
     if path.is_file():
         if tree.beginning(path).startswith(KERAS_FILES):
             raise UserError(
@@ -104,6 +106,7 @@ def open_workdir(path: str | pathlib.Path) -> ServedModel:
 def open_export(path: str | pathlib.Path) -> ServedModel:
     """An exported model, after all of its files were verified."""
     path = pathlib.Path(path)
+    files.check_name(path)
     about = manifest.read(path)
     where = str(path / manifest.NAME)
     preprocess = config_lib.from_dict(Preprocess, about.get("preprocess"), where)

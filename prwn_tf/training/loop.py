@@ -50,12 +50,11 @@ def train(
             logs = train_step(episode)
             losses.append(logs["loss"])
             progress.update()
-            stopping = stop.signal_number is not None
             last = step == config.episodes
 
             reporting = step % config.report_every == 0 or last
             validating = step % config.validate_every == 0 or last
-            saving = step % config.checkpoint_every == 0 or last or stopping
+            saving = step % config.checkpoint_every == 0 or last or stop.requested
             if not (reporting or validating or saving):
                 continue
             _check_finite(losses, model, step, workdir)
@@ -75,11 +74,12 @@ def train(
                 files.write_json(workdir.losses, values)
             if saving:
                 checkpoints.save(step)
-            if stopping:
+            if saving and stop.requested:
+                name = signal.Signals(stop.signal_number).name
                 raise Stopped(
                     stop.signal_number,
-                    f"stopped by {signal.Signals(stop.signal_number).name} at step "
-                    f"{step} with a checkpoint; the same command continues from it",
+                    f"stopped by {name} at step {step} with a checkpoint; "
+                    f"{workdir.continuation} continues from it",
                 )
             clock = time.monotonic()
 

@@ -18,6 +18,8 @@ from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import StorageError
 
+SHOWN = 84  # pixels of an image on the projector page, at most
+
 
 class Monitor:
     """Writes what happens in a run to its TensorBoard folder, for as long as it can.
@@ -105,7 +107,8 @@ def _write_projector(
     rows = ("\t".join(f"{value:.6g}" for value in vector) for vector in vectors)
     files.write_text(directory / "projector" / "vectors.tsv", _lines(rows))
     files.write_text(directory / "projector" / "labels.tsv", _lines(labels))
-    files.write_bytes(directory / "projector" / "images.png", _sprite(images))
+    small = _small(images)
+    files.write_bytes(directory / "projector" / "images.png", _sprite(small))
     config = projector.ProjectorConfig()
     embedding = config.embeddings.add(
         tensor_name="test embeddings",
@@ -113,7 +116,7 @@ def _write_projector(
         metadata_path="projector/labels.tsv",
     )
     embedding.sprite.image_path = "projector/images.png"
-    embedding.sprite.single_image_dim.extend(images.shape[2:0:-1])
+    embedding.sprite.single_image_dim.extend(small.shape[2:0:-1])
     text = text_format.MessageToString(config)
     files.write_text(directory / "projector_config.pbtxt", text)
 
@@ -128,6 +131,15 @@ def _grid(images: np.ndarray) -> np.ndarray:
     rows, columns, height, width, channels = images.shape
     turned = images.transpose([0, 2, 1, 3, 4])
     return turned.reshape([rows * height, columns * width, channels])
+
+
+def _small(images: np.ndarray) -> np.ndarray:
+    """Images [n, H, W, C] of uint8, no larger than the page shows them."""
+    height, width = (min(side, SHOWN) for side in images.shape[1:3])
+    if (height, width) == images.shape[1:3]:
+        return images
+    resized = tf.image.resize(images, [height, width], antialias=True)
+    return tf.saturate_cast(tf.round(resized), tf.uint8).numpy()
 
 
 def _sprite(images: np.ndarray) -> bytes:

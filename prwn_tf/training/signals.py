@@ -10,6 +10,10 @@ class StopRequest:
 
     signal_number: int | None = None
 
+    @property
+    def requested(self) -> bool:
+        return self.signal_number is not None
+
 
 @contextlib.contextmanager
 def graceful_stop() -> Iterator[StopRequest]:

@@ -1,14 +1,16 @@
 """A run is its workdir: its config, and the promise that nobody else writes there."""
 
+import contextlib
 import dataclasses
 import fcntl
 import importlib.metadata
 import logging
+import os
 import pathlib
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from prwn_tf import __version__, files, methods
 from prwn_tf import config as config_lib
@@ -48,6 +50,7 @@ class Workdir:
     def __init__(self, path: pathlib.Path):
         self.path = path
         self._lock = None
+        self._restarted = False
 
     @property
     def checkpoints(self) -> pathlib.Path:
@@ -56,6 +59,11 @@ class Workdir:
     @property
     def tensorboard(self) -> pathlib.Path:
         return self.path / "tensorboard"
+
+    @property
+    def result(self) -> pathlib.Path:
+        """What the tests found when training had ended."""
+        return self.path / "result.json"
 
     @property
     def losses(self) -> pathlib.Path:
@@ -76,6 +84,7 @@ class Workdir:
 
     def load_config(self) -> TrainConfig:
         """The config of the run in this folder."""
+        files.check_name(self.path)
         path = self._config
         if not path.exists():
             raise UserError(
@@ -86,8 +95,36 @@ class Workdir:
         methods.check(config)
         return config
 
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Locks the folder, made if need be, and unmade if what follows fails."""
+        found = self.path.exists()
+        self._take()
+        try:
+            yield
+        except BaseException:
+            if not found and os.listdir(self.path) == [LOCK]:
+                shutil.rmtree(self.path)
+            self._lock.close()
+            raise
+
     def claim(self, config: TrainConfig, *, restart: bool = False) -> None:
         """Makes the folder ready for a run, or says why it cannot be."""
+        if self._lock is None:
+            self._take()
+        self._restarted = restart
+        self._remove_leftovers()
+        if not self.has_config:
+            self._check_ours()
+        if restart:
+            self._clear()
+        elif self.has_config:
+            self._compare(config)
+        else:
+            self._check_untrained()
+
+    def _take(self) -> None:
+        files.check_name(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = (self.path / LOCK).open("w")
@@ -99,20 +136,16 @@ class Workdir:
         try:
             # Freed by the system with the process, so it is never stale.
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise UserError(
                 f"another process is training in {self.path}; wait for it or choose "
                 "another --workdir"
             ) from error
-        self._remove_leftovers()
-        if not self.has_config:
-            self._check_ours()
-        if restart:
-            self._clear()
-        elif self.has_config:
-            self._compare(config)
-        else:
-            self._check_untrained()
+        except OSError as error:
+            raise UserError(
+                f"cannot lock workdir {self.path}: {error.strerror}; choose another "
+                "file system with --workdir"
+            ) from error
 
     def _remove_leftovers(self) -> None:
         """Removes files that a killed process was about to rename."""
@@ -186,9 +219,20 @@ class Workdir:
         files.write_json(self._data, about_data)
         self._describe(config, flags_text)
 
+    @property
+    def continuation(self) -> str:
+        """How a run that was stopped is continued, in words."""
+        same = "the same command"
+        return f"{same} without --restart" if self._restarted else same
+
     def describe_again(self, config: TrainConfig, step: int, flags_text: str) -> None:
-        """Writes what changed in a run that goes on from `step`, if it does."""
+        """Writes what changed in a run that goes on from `step`, if it does.
+
+        What was measured at the step that was the last is not of this run any more.
+        """
         if config.episodes > step:
+            for path in (self.result, self.losses):
+                path.unlink(missing_ok=True)
             self._describe(config, flags_text)
         else:
             trained = dataclasses.replace(config, episodes=step)

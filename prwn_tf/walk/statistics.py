@@ -5,14 +5,17 @@ import math
 import tensorflow as tf
 
 from prwn_tf.walk import graph as graph_lib
-from prwn_tf.walk.graph import Transitions
 
 SMOOTHING = 0.1  # of the filter, whatever graph a model was trained on
 
 
-def visit_probability(graph: Transitions) -> tf.Tensor:
-    """How likely the walker's first point is each one: graph -> [U], sums to one."""
-    return tf.reduce_mean(graph.leave, axis=-2)
+def visit_probability(leave: tf.Tensor) -> tf.Tensor:
+    """How likely the walker's first point is each one: [N, U] -> [U], sums to one.
+
+    Args:
+        leave: probabilities of its first step, as in `graph.Transitions`.
+    """
+    return tf.reduce_mean(leave, axis=-2)
 
 
 def log_success(

@@ -22,7 +22,7 @@ def test_numbers_and_figures_of_two_runs(finished, data_dir, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
-    header, first, second, last = result.stdout.splitlines()
+    header, columns, first, second, last = result.stdout.splitlines()
     assert "20 episodes of the test classes: 4-way 1-shot" in header
     assert header.endswith("3 unlabelled a class, 4 distractors")
     assert first.split()[0] == "first"
@@ -31,7 +31,9 @@ def test_numbers_and_figures_of_two_runs(finished, data_dir, tmp_path):
     stored = json.loads((tmp_path / "distractors.json").read_text())
     assert stored["spec"]["distractors"] == 4
     row = stored["rows"][0]
-    assert f"p_clean {row['p_clean_smoothed']:.3f}" in first
+    assert columns.split()[0] == "p_clean"
+    assert first.split()[1] == f"{row['p_clean_smoothed']:.3f}"
+    assert len(first) <= 80
     assert 0 < row["p_clean_raw_interval"] < row["p_clean_raw"] < 1
     [summary, _] = csv.DictReader((tmp_path / "distractors.csv").open())
     assert float(summary["roc_area"]) == pytest.approx(row["roc_area"], rel=1e-4)

@@ -67,12 +67,15 @@ def test_three_commands_from_a_folder_to_a_tested_model(tmp_path, pictures):
     )
     assert prepared.returncode == 0, prepared.stderr
     assert prepared.stderr == ""
-    found, splits, last = prepared.stdout.splitlines()
+    found, *splits, last = prepared.stdout.splitlines()
     assert found.startswith("found own images in class folders in ")
-    assert splits == (
-        "train 7 classes of 140 images, val 2 classes of 40 images, test 3 classes of "
-        "60 images, 2 images without a class; 32x32x3, 743,424 bytes"
-    )
+    assert splits == [
+        "train: 7 classes, 140 images",
+        "val: 2 classes, 40 images",
+        "test: 3 classes, 60 images",
+        "without a class: 2 images",
+        "all of 32x32x3, 743,424 bytes",
+    ]
     assert last == f"folder is prepared and verified in {tmp_path / 'data/folder'}"
 
     workdir = tmp_path / "run"
@@ -276,7 +279,7 @@ def test_a_killed_import_is_completed_by_the_next(tmp_path):
     again = program.run("prepare", *flags)
     assert again.returncode == 0, again.stderr
     assert "continuing where an earlier run was stopped" in again.stdout
-    assert "12 classes of 3,600 images" in again.stdout
+    assert "train: 12 classes, 3,600 images" in again.stdout
     assert "partial: 88 of 100 classes are missing" in again.stdout
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["mini"]
     stores = store.open_dataset(tmp_path / "data/mini")

@@ -24,9 +24,7 @@ def finished(tmp_path_factory, data_dir):
 
 def test_prints_both_specs_and_where_the_result_is(finished):
     workdir, result = finished
-    assert (
-        "training episodes: 3-way 1-shot, 1 queries and 2 unlabelled" in result.stdout
-    )
+    assert "training episodes: 3-way 1-shot, 1 query and 2 unlabelled" in result.stdout
     assert (
         "test episodes:     5-way 1-shot, 14 queries and 5 unlabelled" in result.stdout
     )
@@ -51,6 +49,17 @@ def test_workdir_holds_the_whole_run(finished):
     assert (workdir / "checkpoints" / "ckpt-12.index").exists()
     split = json.loads((workdir / "label_split.json").read_text())
     assert all(len(images) == 2 for images in split["labelled"].values())
+
+
+def test_its_flags_make_the_same_run_again(finished, data_dir, tmp_path):
+    workdir, _ = finished
+    again = tmp_path / "again"
+    result = program.run(
+        "train", f"--flagfile={workdir / 'flags.txt'}", f"--workdir={again}"
+    )
+    assert result.returncode == 0, result.stderr
+    for name in ("config.json", "flags.txt", "episodes.csv"):
+        assert (again / name).read_bytes() == (workdir / name).read_bytes()
 
 
 def test_result_and_episodes_agree(finished):

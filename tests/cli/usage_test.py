@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli import program
 
+NO_POINTS = "--train_unlabeled and --train_extra are 0"
+
 
 @pytest.mark.parametrize(
     ("flags", "texts"),
@@ -42,6 +44,8 @@ def test_usage_errors_exit_with_1(flags, texts):
         ("--way=many", "--way=many: invalid literal"),
         ("--dataset=imagenet", "--dataset=imagenet: value should be one of"),
         ("--compare=perhaps", "--compare=perhaps: "),
+        ("way=5", "'way=5' is no flag; write --NAME=VALUE"),
+        ("\ufeff--way=5", "begins with a byte order mark"),
     ],
 )
 def test_a_mistake_in_a_flagfile_is_told_with_file_and_line(tmp_path, line, text):
@@ -69,7 +73,7 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"label_ratio": 0.0}, ["label_ratio must be in (0, 1], got 0"]),
         ({"label_ratio": 1.5}, ["label_ratio must be in (0, 1], got 1.5"]),
         ({"train_unlabeled": 19}, ["18 unlabelled images", "needs 19"]),
-        ({"train_unlabeled": 0}, ["--walk_weight=1", "--train_unlabeled is 0"]),
+        ({"train_unlabeled": 0}, ["--walk_weight=1", NO_POINTS]),
         ({"walk_weight": -1}, ["walk_weight must be >= 0"]),
         ({"walk_decay": 0}, ["walk_decay must be in (0, 1]"]),
         ({"visit_weight": -1}, ["visit_weight must be >= 0"]),
@@ -83,11 +87,11 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"regularizers": "walk,vatt"}, ["walk, vat, entropy, association", "'vatt'"]),
         (
             {"method": "pn_vat", "train_unlabeled": 0},
-            ["--vat_weight=1", "--train_unlabeled is 0"],
+            ["--vat_weight=1", NO_POINTS],
         ),
         (
             {"method": "soft_kmeans", "train_unlabeled": 0},
-            ["--method=soft_kmeans", "--train_unlabeled is 0", "--method=pn"],
+            ["--method=soft_kmeans", NO_POINTS, "--method=pn"],
         ),
         ({"graph_smoothing": 1}, ["graph_smoothing must be in [0, 1)"]),
         ({"learning_rate": 0}, ["learning_rate must be positive"]),
@@ -97,6 +101,12 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"weight_decay": -1}, ["weight_decay must be >= 0, got -1"]),
         ({"halve_at": "9,5"}, ["halve_at must be increasing"]),
         ({"deterministic": None, "xla": "step"}, ["--deterministic", "--xla=step"]),
+        ({"vat_epsilon": 3}, ["--vat_epsilon has no effect", "--vat_weight is 0"]),
+        ({"method": "pn", "walk_steps": 7}, ["--walk_steps has no effect"]),
+        ({"mask_power": 2}, ["--mask_power has no effect", "--method=masked_kmeans"]),
+        ({"method": "pn", "compare": None}, ["--compare", "--method=pn has none"]),
+        ({"dataset": "spiral", "encoder": "conv4"}, ["16 pixels", "--encoder=mlp"]),
+        ({"unlabeled": 19}, ["val split has 20 images", "needs 21"]),
     ],
 )
 def test_impossible_settings_exit_with_2(tmp_path, data_dir, changes, texts):
@@ -113,6 +123,22 @@ def test_unprepared_data_says_how_to_prepare_it(tmp_path):
         "tiered is not prepared",
         "prwn_tf.prepare --dataset=tiered --source=",
     )
+    flags = ["--dataset=omniglot", f"--data_dir={tmp_path}"]
+    result = program.run("train", *flags, f"--workdir={tmp_path / 'w'}")
+    program.assert_one_line(result, 2, "--dataset=omniglot --data_dir=", "downloads")
+    assert not (tmp_path / "w").exists()  # what is refused leaves nothing
+
+
+@pytest.mark.parametrize(
+    ("workdir", "text"),
+    [
+        ("runs/a[1]", "because of [ in its name"),
+        ("gs://bucket/run", "gs://bucket/run is an address"),
+    ],
+)
+def test_workdirs_that_cannot_be(data_dir, workdir, text):
+    result = program.run("train", *program.quick(workdir, data_dir))
+    program.assert_one_line(result, 2, text)
 
 
 def test_workdir_that_cannot_be_written(tmp_path, data_dir):
@@ -144,6 +170,10 @@ def test_workdir_of_another_config_names_the_fields(tmp_path, data_dir):
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert not (tmp_path / "evaluation_images.csv").exists()
     assert json.loads((tmp_path / "config.json").read_text())["seed"] == 7
+
+    impossible = program.run("train", *other, "--restart", "--way=500")
+    program.assert_one_line(impossible, 2, "500 classes", "val split has 80")
+    assert (tmp_path / "result.json").exists()  # nothing was deleted for it
 
 
 def test_loss_that_explodes_exits_with_3(tmp_path, data_dir):

@@ -180,11 +180,14 @@ def test_uneven_classes_are_recorded(tmp_path):
     assert uneven["classes"]["n01532829"] == IMAGES
 
 
-def test_csv_files_choose_among_more_images(tmp_path):
+@pytest.mark.parametrize(
+    "written", [str.encode, lambda text: text.replace(",", ";").encode("utf-8-sig")]
+)
+def test_csv_files_choose_among_more_images(tmp_path, written):
     wnid_folders(tmp_path / "in")
     name = MINI["train"][0]
     text = f"class_name,image_name\n{name},1.JPEG\n{name},2.JPEG\n"
-    made.write(tmp_path / "in/train.csv", text.encode())
+    made.write(tmp_path / "in/train.csv", written(text))
     stores = prepare("mini", tmp_path, tmp_path / "in")
 
     counts = dict(zip(stores["train"].names, stores["train"].counts, strict=True))

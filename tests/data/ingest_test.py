@@ -154,6 +154,13 @@ def test_too_little_space_is_said_before_anything_is_written(
     )
 
 
+def test_what_is_replaced_is_said(tmp_path, source, capsys):
+    prepare(tmp_path, source)
+    assert "replaces" not in capsys.readouterr().out
+    prepare(tmp_path, source)
+    assert f"this replaces the data set of {source}" in capsys.readouterr().out
+
+
 def test_an_older_data_set_survives_a_failed_try(tmp_path, source):
     prepare(tmp_path, source)
     before = store.read_manifest(tmp_path / "folder")
@@ -182,6 +189,12 @@ def interrupt(tmp_path, source):
         with pytest.raises(KeyboardInterrupt):
             prepare(tmp_path, source)
     assert not (tmp_path / "folder").exists()
+
+
+def test_bad_images_of_an_interrupted_import_are_not_forgotten(tmp_path, source):
+    made.write(source / NAMES[0] / "bad.jpg", b"")
+    interrupt(tmp_path, source)
+    refused(tmp_path, source, "^1 image cannot be decoded: .*bad.jpg is empty")
 
 
 def test_a_changed_file_is_decoded_again(tmp_path, source):
@@ -234,7 +247,7 @@ def test_images_without_labels(tmp_path, source):
 
     assert len(stores[store.UNLABELED]) == 5
     assert "loose" not in json.dumps(store.read_manifest(tmp_path / "folder")["splits"])
-    assert "5 images without a class" in summary.lines(tmp_path / "folder")[0]
+    assert "without a class: 5 images" in summary.lines(tmp_path / "folder")
 
 
 def test_bad_images_without_labels(tmp_path, source):

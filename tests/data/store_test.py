@@ -1,4 +1,6 @@
+import gc
 import json
+import os
 
 import numpy as np
 import pytest
@@ -122,3 +124,12 @@ def test_a_damaged_manifest(folder, change):
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(UserError, match="prepare the data again"):
         store.open_dataset(folder)
+
+
+def test_files_are_closed_with_their_store(folder):
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        store.open_dataset(folder)["train"].read(np.array([0]))
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before

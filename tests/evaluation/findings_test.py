@@ -61,8 +61,8 @@ def test_distractors_of_two_runs(make_subject, tmp_path):
     found = distraction.find(subjects, Settings(SPEC, SPEC, episodes=12, episode=3))
     pn, prwn = found.numbers["rows"]
     assert prwn["p_clean_raw"] > pn["p_clean_raw"]
-    assert found.lines[1].startswith("PRWN (b)")
-    assert f"{prwn['p_clean_smoothed']:.3f}" in found.lines[1]
+    assert found.lines[2].startswith("PRWN (b)")
+    assert f"{prwn['p_clean_smoothed']:.3f}" in found.lines[2]
     episodes = found.tables["distractors_episodes"]
     assert len(episodes) == 24
     assert [row["episode"] for row in episodes[:2]] == [0, 1]

@@ -21,10 +21,19 @@ SPECS = [EpisodeSpec(5, 1, 14, 5, 0), EpisodeSpec(20, 1, 14, 5, 0)]
 def test_table_has_a_line_for_each_kind_of_episode():
     text = report.table(evaluations(SPECS, ["none", "refine"]))
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert lines[0] == "way shot query unlabeled distractors none refine"
-    assert lines[1] == "5 1 14 5 0 50.00 ± 0.00 62.50 ± 17.32"
-    assert lines[2].startswith("20 1 14 5 0 ")
+    assert lines[0] == "way none refine"
+    assert lines[1] == "5 50.00 ± 0.00 62.50 ± 17.32"
+    assert lines[2].startswith("20 50.00")
     assert len({len(line) for line in text.splitlines()}) == 1
+
+
+def test_heading_says_what_all_episodes_share():
+    several = evaluations(SPECS, ["none", "refine"])
+    numbers = "accuracy (%) ± 95 % interval over 2 episodes\n"
+    assert report.heading(several) == (
+        f"{numbers}all with shot 1, query 14, unlabeled 5, distractors 0"
+    )
+    assert report.heading(several[:2]) == f"{numbers}{SPECS[0]}"
 
 
 def test_columns_of_episodes_are_named_by_what_differs(tmp_path):

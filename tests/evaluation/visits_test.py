@@ -35,6 +35,11 @@ def test_smoothing_takes_its_uniform_share(make_subject):
     np.testing.assert_allclose(found.smoothed, 0.7 * found.raw + 0.3 * 12 / 20, 1e-4)
 
 
+def test_the_filter_is_the_one_that_all_programs_use(make_subject):
+    usual, other = (visits(make_subject(), SPEC, 5, smoothing=s) for s in (0.1, 0.9))
+    np.testing.assert_array_equal(usual.scores, other.scores)
+
+
 def test_better_embeddings_lead_the_walker_to_clean_points(make_subject):
     near, far = (visits(make_subject(spread=s), SPEC, 40) for s in (0.05, 1.5))
     assert near.raw.mean() > far.raw.mean()

@@ -68,3 +68,17 @@ def test_interval_of_the_gain_is_that_of_resampled_episodes():
 def test_more_ways_than_classes(make_subject):
     with pytest.raises(UserError, match=r"9 classes .* has 8"):
         ways.find([make_subject()], Settings(SPEC, TEST, episodes=5, ways=(9,)))
+
+
+def test_no_gain_over_nothing():
+    nothing, something = (
+        [Evaluation(SPEC, "none", np.array(values))] for values in ([0.0], [0.5])
+    )
+    assert ways._gain_rows(nothing, something) == []
+    [row] = ways._gain_rows(something, something)
+    assert row["gain"] == 0
+
+
+def test_a_line_for_each_way(make_subject):
+    found = ways.find([make_subject()], Settings(SPEC, TEST, 40, ways=(2, 8)))
+    assert [line.split()[0] for line in found.lines] == ["way", "2", "8"]

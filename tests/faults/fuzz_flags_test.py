@@ -23,7 +23,7 @@ ODD = [
 CHILD = """
 import contextlib, io, pathlib, random, sys
 from absl import app, flags
-from prwn_tf import cli, flagfiles, train
+from prwn_tf import flag_values, flagfiles, train
 from prwn_tf.errors import UserError
 from tests.faults import fuzz_flags_test as case, mutation
 
@@ -39,7 +39,7 @@ for number in range(int(sys.argv[2])):
         with contextlib.redirect_stderr(io.StringIO()):
             flagfiles.check(arguments)
             flags.FLAGS(["train", *arguments])
-        cli.train_config()
+        flag_values.train_config()
         counts["good"] += 1
     except (SystemExit, flags.Error) as stop:
         assert getattr(stop, "code", 1) == 1, (number, stop)

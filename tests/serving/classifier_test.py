@@ -14,6 +14,7 @@ import sklearn.pipeline
 import tensorflow as tf
 
 from prwn_tf.errors import UserError
+from prwn_tf.serving import inputs
 from prwn_tf.serving.classifier import FewShotClassifier
 from prwn_tf.serving.estimator import NotFittedError
 from prwn_tf.serving.inputs import InputError
@@ -134,6 +135,17 @@ def test_arrays_files_and_bytes_are_the_same(model, fitted, queries, tmp_path):
         np.array(paths, dtype=object),
     ):
         np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "P", "CMYK", "YCbCr", "HSV"])
+def test_images_of_pillow(color_model, mode):
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = np.zeros((32, 32, 3), np.uint8)
+    pixels[:, :16], pixels[:, 16:] = (250, 10, 10), (10, 10, 250)
+    image = pillow.fromarray(pixels).convert(mode)
+    [found] = inputs.batches([image], color_model)
+    expected = np.asarray(image.convert("RGB"))
+    np.testing.assert_allclose(found.pixels[0].astype(int), expected, atol=3)
 
 
 def test_dark_ink_on_white_is_turned_around(fitted, queries):

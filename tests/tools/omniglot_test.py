@@ -85,11 +85,11 @@ def test_every_row_has_its_flagfile():
 SAME_CONFIG = """
 import pathlib, sys
 from absl import flags
-from prwn_tf import cli, config, train
+from prwn_tf import config, flag_values, train
 from prwn_tf.training.workdir import Workdir
 row, *arguments = sys.argv[1:]
 flags.FLAGS(["train", *arguments])
-asked, stored = cli.train_config(), Workdir(pathlib.Path(row)).load_config()
+asked, stored = flag_values.train_config(), Workdir(pathlib.Path(row)).load_config()
 found = config.differences(asked, stored, may_change=True)
 assert not found.keys() - {"conv_block", "xla"}, found
 """

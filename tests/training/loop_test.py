@@ -1,6 +1,7 @@
 """The loop's own accounts: how fast it says that it is."""
 
 import dataclasses
+import signal
 
 import pytest
 import tensorflow as tf
@@ -8,6 +9,7 @@ import tensorflow as tf
 from prwn_tf import protocols
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.errors import Stopped
 from prwn_tf.training import loop, optimizer
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.workdir import Workdir
@@ -57,3 +59,33 @@ def test_the_speed_is_that_of_all_steps_since_the_last_report(
     )
     assert monitor.found == {4: 2.0, 8: 2.0, 12: 2.0}
     assert float(checkpoints.seconds) == 6.0
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_signal_in_the_last_validation_is_not_lost(tmp_path, restart):
+    config = dataclasses.replace(
+        protocols.protocol(protocols.Task("glyphs", "pn")),
+        train=EpisodeSpec(way=2, shot=1, query=1),
+        channels=2,
+        episodes=2,
+    )
+    model = optimizer.trainable_model(config)
+    images = tf.ones([2, 1, 28, 28, 1])
+    episode = Episode(images, images, tf.zeros([0, 28, 28, 1]))
+    workdir = Workdir(tmp_path)
+    workdir.claim(config, restart=restart)
+    words = "the same command( without --restart)? continues"
+    with pytest.raises(Stopped, match=f"SIGTERM at step 2 .*; {words}") as caught:
+        loop.train(
+            model,
+            lambda start: [episode] * 2,
+            config,
+            workdir,
+            Checkpoints(workdir.checkpoints, model),
+            Speeds(),
+            lambda step: signal.raise_signal(signal.SIGTERM),
+            start=0,
+        )
+    assert caught.value.exit_code == 143
+    assert ("without --restart" in str(caught.value)) == restart
+    assert (tmp_path / "checkpoints/ckpt-2.index").exists()

@@ -77,3 +77,12 @@ def test_projector_files(tmp_path):
     assert len((tmp_path / "projector" / "vectors.tsv").read_text().splitlines()) == 5
     sprite = tf.io.decode_png((tmp_path / "projector" / "images.png").read_bytes())
     assert sprite.shape == (12, 18, 1)
+
+
+def test_large_images_are_small_on_the_projector_page(tmp_path):
+    images = np.full((5, 300, 84, 3), 99, np.uint8)
+    monitor.write_projector(tmp_path, np.eye(5, 3), list("abcde"), images)
+    sprite = tf.io.decode_png((tmp_path / "projector" / "images.png").read_bytes())
+    assert sprite.shape == (3 * 84, 3 * 84, 3)
+    config = (tmp_path / "projector_config.pbtxt").read_text()
+    assert config.count("single_image_dim: 84") == 2

@@ -10,6 +10,7 @@ from omniglot import report, rows
 from prwn_tf import cli, flag_sets
 from prwn_tf.data import catalog
 from prwn_tf.errors import UserError
+from prwn_tf.evaluation import figures
 
 ABOUT = "The Omniglot columns of both tables, higher ways, landing and p_clean."
 ROOT = pathlib.Path(__file__).parents[2]
@@ -33,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the runs themselves, where what is half done continues",
     )
     parser.add_argument(
-        "--source", help="the Omniglot images, if they are not prepared yet"
+        "--source",
+        help="the Omniglot images, if they are neither prepared nor to be downloaded",
     )
     parser.add_argument(
         "--data_dir",
@@ -63,6 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"--episodes={arguments.episodes} makes models that do not belong into "
             f"{RELEASED} and {RUNS}; give another --output and --runs"
         )
+    figures.require()  # before days of training
     data_dir = cli.path(arguments.data_dir)
     _prepare(data_dir, arguments.source)
     missing = [name for name in wanted if not (output / name / "result.json").exists()]
@@ -80,12 +83,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _prepare(data_dir: pathlib.Path, source: str | None) -> None:
     if catalog.is_prepared(catalog.location("omniglot", data_dir)):
         return
-    if not source:
-        raise UserError(
-            f"Omniglot is not prepared in {data_dir}; give --source=PATH of its images "
-            "or --data_dir of another folder"
-        )
-    program("prepare", "--dataset=omniglot", f"--source={source}", data_dir=data_dir)
+    given = [f"--source={source}"] if source else []
+    program("prepare", "--dataset=omniglot", *given, data_dir=data_dir)
 
 
 def train(
