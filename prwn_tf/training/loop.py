@@ -50,11 +50,11 @@ def train(
             logs = train_step(episode)
             losses.append(logs["loss"])
             progress.update()
-            last = step == config.episodes
+            last, stopping = step == config.episodes, stop.requested
 
             reporting = step % config.report_every == 0 or last
             validating = step % config.validate_every == 0 or last
-            saving = step % config.checkpoint_every == 0 or last or stop.requested
+            saving = step % config.checkpoint_every == 0 or last or stopping
             if not (reporting or validating or saving):
                 continue
             _check_finite(losses, model, step, workdir)
@@ -74,7 +74,7 @@ def train(
                 files.write_json(workdir.losses, values)
             if saving:
                 checkpoints.save(step)
-            if saving and stop.requested:
+            if stopping or (last and stop.requested):
                 name = signal.Signals(stop.signal_number).name
                 raise Stopped(
                     stop.signal_number,
