@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from prwn_tf import config as config_lib
+from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import (
     archives,
     folder,
@@ -141,7 +142,9 @@ def test_journals_of_killed_writers(tmp_path):
 def test_configs_of_runs(dataset, tmp_path):
     stores = store.open_dataset(dataset)
     base = protocol(Task("glyphs", "prwn", 2, 1, 1, 2, 0))
-    base = dataclasses.replace(base, image_shape=(8, 8, 1), encoder="mlp")
+    train = EpisodeSpec(way=2, shot=1, query=1, unlabeled=2)
+    base = dataclasses.replace(base, train=train, image_shape=(8, 8, 1), encoder="mlp")
+    pools.for_run(base, stores)
     good = json.dumps(config_lib.to_dict(base)).encode()
     workdir = Workdir(tmp_path)
 
