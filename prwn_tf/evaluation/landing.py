@@ -8,7 +8,7 @@ import numpy as np
 
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
-from prwn_tf.evaluation import figures
+from prwn_tf.evaluation import figures, report
 from prwn_tf.evaluation.findings import Finding, Row, mean_and_interval, shown
 from prwn_tf.evaluation.settings import Settings
 from prwn_tf.evaluation.subject import Subject
@@ -50,16 +50,22 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
     rows = [row for each in found for row in each.rows()]
     return Finding(
         name="landing",
-        lines=[
-            f"{each.label:12} landing probability {shown(each.probability[:, 0])} "
-            f"after 0 inner steps, {shown(each.probability[:, -1])} after "
-            f"{settings.steps}"
-            for each in found
-        ],
+        lines=_table(found),
         numbers={**settings.about("smoothing"), "rows": rows},
         tables={"landing": rows},
         figures={"landing": figures.rendered(draw, found, settings.spec.way)},
     )
+
+
+def _table(found: Sequence[Landing]) -> list[str]:
+    """Landing probabilities at the two ends of the curves."""
+    last = found[0].probability.shape[1] - 1
+    header = ["", "after 0 inner steps", f"after {last}"]
+    rows = [
+        [each.label, *(shown(each.probability[:, step]) for step in (0, last))]
+        for each in found
+    ]
+    return report.aligned([header, *rows]).splitlines()
 
 
 def landing(

@@ -45,12 +45,13 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
 
 
 def _table(found: Mapping[str, Sequence[Evaluation]]) -> list[str]:
-    """Accuracy (%), a line for each way, a column for each run."""
+    """A line for each way, a column for each run."""
     rows = [
         [str(each[0].spec.way), str(len(each[0].accuracies)), *map(_shown, each)]
         for each in zip(*found.values(), strict=True)
     ]
-    return report.aligned([["way", "episodes", *found], *rows]).splitlines()
+    table = report.aligned([["way", "episodes", *found], *rows])
+    return ["accuracy (%) ± 95 % interval", *table.splitlines()]
 
 
 def _shown(found: Evaluation) -> str:

@@ -43,7 +43,7 @@ def test_finding_has_a_row_for_each_run_and_step(make_subject):
     ]
     by_run = {row["run"]: row["landing"] for row in rows if row["steps"] == 4}
     assert by_run["PRWN"] > by_run["PN"]
-    assert "PRWN" in found.lines[1]
+    assert "PRWN" in found.lines[2]
     assert list(found.figures) == ["landing"]
 
 

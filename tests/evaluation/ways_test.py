@@ -81,4 +81,4 @@ def test_no_gain_over_nothing():
 
 def test_a_line_for_each_way(make_subject):
     found = ways.find([make_subject()], Settings(SPEC, TEST, 40, ways=(2, 8)))
-    assert [line.split()[0] for line in found.lines] == ["way", "2", "8"]
+    assert [line.split()[0] for line in found.lines] == ["accuracy", "way", "2", "8"]
