@@ -54,10 +54,15 @@ class Evaluation:
             "episodes": len(self.accuracies),
         }
 
+    @property
+    def percent(self) -> str:
+        """Accuracy and interval as they are printed."""
+        return f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f}"
+
     def __str__(self) -> str:
         way = "the head's own way" if self.adapt == "none" else self.adapt
         kind = f"semi-supervised: {way}" if self.semi_supervised else "inductive"
-        return f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f} {kind}"
+        return f"{self.percent} {kind}"
 
 
 def half_width(values: np.ndarray) -> float:

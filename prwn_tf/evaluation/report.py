@@ -68,8 +68,7 @@ def table(found: Sequence[Evaluation]) -> str:
     adaptations = list(dict.fromkeys(each.adapt for each in found))
     accuracy: dict[EpisodeSpec, dict[str, str]] = {}
     for each in found:
-        shown = f"{100 * each.accuracy:.2f} ± {100 * each.interval:.2f}"
-        accuracy.setdefault(each.spec, {})[each.adapt] = shown
+        accuracy.setdefault(each.spec, {})[each.adapt] = each.percent
     varied = _varied(found)
     rows = [
         [*(str(getattr(spec, name)) for name in varied), *map(cells.get, adaptations)]

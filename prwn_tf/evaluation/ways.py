@@ -47,15 +47,12 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
 def _table(found: Mapping[str, Sequence[Evaluation]]) -> list[str]:
     """A line for each way, a column for each run."""
     rows = [
-        [str(each[0].spec.way), str(len(each[0].accuracies)), *map(_shown, each)]
-        for each in zip(*found.values(), strict=True)
+        [str(runs[0].spec.way), str(len(runs[0].accuracies))]
+        + [evaluation.percent for evaluation in runs]
+        for runs in zip(*found.values(), strict=True)
     ]
     table = report.aligned([["way", "episodes", *found], *rows])
     return ["accuracy (%) ± 95 % interval", *table.splitlines()]
-
-
-def _shown(found: Evaluation) -> str:
-    return f"{100 * found.accuracy:.2f} ± {100 * found.interval:.2f}"
 
 
 def _gained(
