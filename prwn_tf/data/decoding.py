@@ -101,7 +101,7 @@ def over(color: tf.Tensor, alpha: tf.Tensor, background: int) -> tf.Tensor:
     alike = least == tf.reduce_max(alpha, axis=area, keepdims=True)
     share = tf.where(alike, 1.0, tf.cast(alpha, tf.float32) / 255)
     mixed = share * tf.cast(color, tf.float32) + (1 - share) * background
-    return tf.saturate_cast(tf.round(mixed), tf.uint8)
+    return _bytes(mixed)
 
 
 def resize(pixels: tf.Tensor, size: int, canvas: int) -> tf.Tensor:
@@ -113,13 +113,20 @@ def resize(pixels: tf.Tensor, size: int, canvas: int) -> tf.Tensor:
             Omniglot's drawings were shrunk without smoothing.
     """
     if canvas == size:
-        resized = tf.image.resize(pixels, [size, size], antialias=True)
-    else:
-        larger = tf.reduce_any(tf.shape(pixels)[-3:-1] > canvas)
-        drawn = tf.cond(
-            larger,
-            lambda: tf.image.resize(pixels, [canvas, canvas], antialias=True),
-            lambda: tf.cast(pixels, tf.float32),
-        )
-        resized = tf.image.resize(drawn, [size, size])
-    return tf.saturate_cast(tf.round(resized), tf.uint8)
+        return shrink(pixels, size, size)
+    larger = tf.reduce_any(tf.shape(pixels)[-3:-1] > canvas)
+    drawn = tf.cond(
+        larger,
+        lambda: tf.image.resize(pixels, [canvas, canvas], antialias=True),
+        lambda: tf.cast(pixels, tf.float32),
+    )
+    return _bytes(tf.image.resize(drawn, [size, size]))
+
+
+def shrink(pixels: tf.Tensor, height: int, width: int) -> tf.Tensor:
+    """[..., H, W, channels] -> [..., height, width, channels], smoothed, of uint8."""
+    return _bytes(tf.image.resize(pixels, [height, width], antialias=True))
+
+
+def _bytes(shades: tf.Tensor) -> tf.Tensor:
+    return tf.saturate_cast(tf.round(shades), tf.uint8)

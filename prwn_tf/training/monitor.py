@@ -14,6 +14,7 @@ from tensorboard.plugins.hparams import api as hparams
 
 from prwn_tf import files
 from prwn_tf.config import EpisodeSpec
+from prwn_tf.data import decoding
 from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import StorageError
@@ -138,8 +139,7 @@ def _small(images: np.ndarray) -> np.ndarray:
     height, width = (min(side, SHOWN) for side in images.shape[1:3])
     if (height, width) == images.shape[1:3]:
         return images
-    resized = tf.image.resize(images, [height, width], antialias=True)
-    return tf.saturate_cast(tf.round(resized), tf.uint8).numpy()
+    return decoding.shrink(images, height, width).numpy()
 
 
 def _sprite(images: np.ndarray) -> bytes:

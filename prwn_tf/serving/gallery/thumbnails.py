@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from prwn_tf.data import exif, image_header
+from prwn_tf.data import decoding, exif, image_header
 from prwn_tf.data.image_header import UnusableImageError
 from prwn_tf.data.images import Decoder
 from prwn_tf.data.raw import ImageFiles
@@ -47,7 +47,6 @@ def _shape(content: bytes) -> tuple[int, int]:
 
 
 def _source(square: tf.Tensor, height: int, width: int) -> str:
-    shaped = tf.image.resize(square, [height, width], antialias=True)
-    shaped = tf.saturate_cast(tf.round(shaped), tf.uint8)
+    shaped = decoding.shrink(square, height, width)
     content = tf.io.encode_jpeg(shaped, quality=QUALITY).numpy()
     return f"data:image/jpeg;base64,{base64.b64encode(content).decode('ascii')}"
