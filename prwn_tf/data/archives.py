@@ -202,7 +202,7 @@ def _tar_streams(path: pathlib.Path, limit: float) -> Iterator[tuple[str, Binary
 def _tar_members(
     path: pathlib.Path, stream: BinaryIO, limit: float
 ) -> Iterator[tuple[str, BinaryIO]]:
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
+    with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
         for member in archive:
             if member.isdir():
                 continue
@@ -211,6 +211,23 @@ def _tar_members(
             name = _safe_name(path, member.name, member.size, limit)
             if not _is_hidden(name):
                 yield name, archive.extractfile(member)
+
+
+class _Member(tarfile.TarInfo):
+    """A member of an archive that ends at its end mark, and nowhere else.
+
+    To tarfile, a header that is damaged or missing is the end as well, and what comes
+    after it was never there.
+    """
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> tarfile.TarInfo:
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.EOFHeaderError:
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from error
 
 
 class _BoundedStream:

@@ -67,8 +67,9 @@ DRAWN: dict[str, tuple[int, Callable[[pathlib.Path], None]]] = {
 
 
 def location(name: str, data_dir: pathlib.Path) -> pathlib.Path:
-    """The folder of a prepared data set."""
-    return data_dir / name
+    """The folder of a prepared data set; of a link, say to a larger disk, its end."""
+    directory = data_dir / name
+    return directory.resolve() if directory.is_symlink() else directory
 
 
 def is_prepared(directory: pathlib.Path) -> bool:
@@ -117,8 +118,14 @@ def _check_sources(name: str, options: Options) -> None:
             "give them as --source=PATH"
         )
     sources.check(options.source, "source")
-    if options.unlabeled_source is not None:
-        sources.check(options.unlabeled_source, "unlabeled_source")
+    if options.unlabeled_source is None:
+        return
+    sources.check(options.unlabeled_source, "unlabeled_source")
+    if options.unlabeled_source.samefile(options.source):
+        raise UserError(
+            f"--source and --unlabeled_source are both {options.source}; the second "
+            "is for images that have no label, leave it out"
+        )
 
 
 def _import_images(
@@ -160,7 +167,9 @@ def _found(
         plan = imagenet.find(name, raw, scratch=scratch, exclude=exclude, **given)
     if unlabeled is None:
         return plan
-    pool = RawClass(store.UNLABELED, store.UNLABELED, folder.find_unlabeled(unlabeled))
+    # What is held out for test must not be trained on, wherever it lies.
+    images = folder.find_unlabeled(unlabeled, exclude=[raw])
+    pool = RawClass(store.UNLABELED, store.UNLABELED, images)
     return dataclasses.replace(plan, classes=[*plan.classes, pool])
 
 

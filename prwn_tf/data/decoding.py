@@ -80,9 +80,14 @@ def _png(content: tf.Tensor, background: int | None) -> tf.Tensor:
 
 
 def _bmp(content: tf.Tensor) -> tf.Tensor:
-    # Its decoder does not convert channels.
-    pixels = tf.io.decode_bmp(content)[..., :3]
-    return tf.broadcast_to(pixels, tf.concat([tf.shape(pixels)[:2], [3]], axis=0))
+    # Its decoder does not convert channels, and takes the numbers of a palette's
+    # colours for shades of gray.
+    pixels = tf.io.decode_bmp(content)
+    enough = tf.debugging.assert_greater_equal(
+        tf.shape(pixels)[-1], 3, "a BMP image with a palette; save it as PNG"
+    )
+    with tf.control_dependencies([enough]):
+        return pixels[..., :3]
 
 
 def _other(content: tf.Tensor) -> tf.Tensor:

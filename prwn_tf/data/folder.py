@@ -81,12 +81,16 @@ def classes(folder: pathlib.Path) -> dict[str, list[str]]:
     return _classes_of(_unwrapped(folders), folders)
 
 
-def find_unlabeled(folder: pathlib.Path) -> ImageFiles:
-    """All images of a tree, whatever folders they lie in."""
-    paths = [path for each in tree.walk(folder) for path in each.image_paths()]
+def find_unlabeled(
+    folder: pathlib.Path, exclude: Sequence[pathlib.Path] = ()
+) -> ImageFiles:
+    """All images of a tree, whatever folders they lie in but those to exclude."""
+    folders = tree.walk(folder, exclude)
+    paths = [path for each in folders for path in each.image_paths()]
     if not paths:
         raise UserError(
-            f"--unlabeled_source={folder} holds no images; give a folder that does"
+            f"--unlabeled_source={folder} holds no images that are not in --source "
+            "as well; give a folder that does"
         )
     return ImageFiles(paths)
 

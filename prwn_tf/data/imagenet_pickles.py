@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from prwn_tf.data import legacy_pickle, npz, pickled_fields, tree
+from prwn_tf.data import legacy_pickle, npz, pickled_fields, tree, wnids
 from prwn_tf.data.lazy_array import LazyArray
 from prwn_tf.data.raw import EncodedRows, Images, PixelRows
 from prwn_tf.data.store import SPLITS
@@ -177,7 +177,7 @@ def _tiered_split(
         pickled_fields.field(labels_path, labels, "label_specific_str"),
     )
     _check_labels(path, len(images), labels_path, numbers, len(names))
-    names = _as_wnids(path.parent, names)
+    names = _as_wnids(path.parent, names, split)
     order = np.argsort(numbers, kind="stable")
     starts = np.searchsorted(numbers[order], np.arange(len(names) + 1))
     return [
@@ -216,8 +216,11 @@ def _check_labels(
         )
 
 
-def _as_wnids(folder: pathlib.Path, names: list[str]) -> list[str]:
-    """Class names as wnids, where Ren's two lists of both lie beside the pickles."""
+def _as_wnids(folder: pathlib.Path, names: list[str], split: str) -> list[str]:
+    """Class names as wnids, where Ren's two lists of both lie beside the pickles.
+
+    Some names are those of two classes of ImageNet, but of one of the split at most.
+    """
     try:
         words, ids = (
             (folder / name).read_text(encoding="utf-8").splitlines()
@@ -225,8 +228,10 @@ def _as_wnids(folder: pathlib.Path, names: list[str]) -> list[str]:
         )
     except (OSError, ValueError):
         return names
-    wnid_of = dict(zip(words, ids, strict=False))
-    return [wnid_of.get(name, name) for name in names]
+    known = set(wnids.tiered()[split])
+    both = zip(map(str.strip, words), map(str.strip, ids), strict=False)
+    wnid_of = {word: wnid for word, wnid in both if wnid in known}
+    return [wnid_of.get(name.strip(), name) for name in names]
 
 
 def _split_of(path: pathlib.Path) -> str:

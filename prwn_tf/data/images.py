@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 BATCH = 64
 BATCH_PIXELS = 2**24
+LOADED_BYTES = 2**24  # encoded images that are held at once
+Place = TypeVar("Place")
 
 
 class Decoder:
@@ -61,6 +63,24 @@ class Decoder:
         empty = np.empty((0, self.size, self.size, 3), np.uint8)
         return (np.stack(ordered) if ordered else empty), problems
 
+    def load(
+        self, load: Callable[[int], bytes | np.ndarray], places: Sequence[int]
+    ) -> tuple[np.ndarray, dict[int, str]]:
+        """The same, of images that are loaded a bounded number of bytes at a time.
+
+        Args:
+            load: place -> content, as in `loaded`.
+
+        Returns:
+            [n, size, size, 3] of uint8 in the order of places, and place -> reason.
+        """
+        pixels, problems = [np.empty((0, self.size, self.size, 3), np.uint8)], {}
+        for group, contents in loaded(load, places, problems):
+            found, bad = self(contents)
+            pixels.append(found)
+            problems |= {group[index]: reason for index, reason in bad.items()}
+        return np.concatenate(pixels), dict(sorted(problems.items()))
+
     def _decode(
         self,
         batch: list[tuple[int, bytes, Header]],
@@ -92,6 +112,34 @@ class Decoder:
             return pixels
         with tf.device("CPU"):
             return decoding.resize(tf.constant(pixels), self.size, self._canvas).numpy()
+
+
+def loaded(
+    load: Callable[[Place], bytes | np.ndarray],
+    places: Sequence[Place],
+    problems: dict[Place, str],
+) -> Iterator[tuple[list[Place], list[bytes | np.ndarray]]]:
+    """Images in groups of bounded size, with their places.
+
+    Args:
+        load: place -> an encoded image, or pixels; UnusableImageError if there is none.
+        problems: gets place -> reason for these.
+    """
+    group, contents, size = [], [], 0
+    for place in places:
+        try:
+            content = load(place)
+        except UnusableImageError as error:
+            problems[place] = str(error)
+            continue
+        group.append(place)
+        contents.append(content)
+        size += len(content) if isinstance(content, bytes) else content.nbytes
+        if size > LOADED_BYTES:
+            yield group, contents
+            group, contents, size = [], [], 0
+    if contents:
+        yield group, contents
 
 
 @functools.cache

@@ -12,7 +12,6 @@ import numpy as np
 import tqdm
 
 from prwn_tf import files
-from prwn_tf.data.image_header import UnusableImageError
 from prwn_tf.data.images import BATCH, Decoder
 from prwn_tf.data.raw import FEWEST, Images, Import, RawClass
 from prwn_tf.data.store import UNLABELED
@@ -21,7 +20,6 @@ from prwn_tf.errors import StorageError, UserError
 
 VERSION = 2  # to be raised with any change of a decoded pixel
 WORKERS = min(8, os.cpu_count() or 1)
-LOADED_BYTES = 2**24  # encoded images that a worker holds at once
 DECODED_BYTES = 2**26  # pixels that wait to be written
 LISTED = 20  # images that an error names
 RECORDED = 1000  # images that the manifest names
@@ -95,7 +93,7 @@ def _decoded(
     bar: tqdm.tqdm,
 ) -> Iterator[np.ndarray]:
     """The pixels of a class in batches; what cannot be decoded goes to `dropped`."""
-    work = functools.partial(_decode_some, images, decoder)
+    work = functools.partial(decoder.load, images.load)
     group = max(BATCH, DECODED_BYTES // (decoder.size**2 * 3))
     for start in range(0, len(images), group):
         stop = min(start + group, len(images))
@@ -109,40 +107,6 @@ def _decoded(
             ]
             bar.update(len(part))
             yield pixels
-
-
-def _decode_some(
-    images: Images, decoder: Decoder, indexes: Sequence[int]
-) -> tuple[np.ndarray, dict[int, str]]:
-    """Pixels of the images at `indexes`, and index -> why there are none."""
-    pixels, problems = [], {}
-    for places, contents in _loaded(images, indexes, problems):
-        found, bad = decoder(contents)
-        pixels.append(found)
-        problems |= {places[place]: reason for place, reason in bad.items()}
-    empty = np.empty((0, decoder.size, decoder.size, 3), np.uint8)
-    return np.concatenate([empty, *pixels]), dict(sorted(problems.items()))
-
-
-def _loaded(
-    images: Images, indexes: Sequence[int], problems: dict[int, str]
-) -> Iterator[tuple[list[int], list[bytes | np.ndarray]]]:
-    """Images in batches of bounded size, with their indexes."""
-    places, contents, size = [], [], 0
-    for index in indexes:
-        try:
-            content = images.load(index)
-        except UnusableImageError as error:
-            problems[index] = str(error)
-            continue
-        places.append(index)
-        contents.append(content)
-        size += len(content) if isinstance(content, bytes) else content.nbytes
-        if size > LOADED_BYTES:
-            yield places, contents
-            places, contents, size = [], [], 0
-    if contents:
-        yield places, contents
 
 
 def _check_count(raw: RawClass, kept: int) -> None:

@@ -75,7 +75,7 @@ def _is_at(file: TextIO, path: pathlib.Path) -> bool:
 def _clear(lock: pathlib.Path) -> None:
     with contextlib.suppress(OSError):
         for path in lock.parent.iterdir():
-            if path.is_dir():
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             elif path != lock:
                 path.unlink()

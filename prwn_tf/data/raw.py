@@ -55,21 +55,25 @@ class ImageFiles:
         return len(self.paths)
 
     def load(self, index: int) -> bytes:
-        path = self.paths[index]
-        try:
-            size = os.path.getsize(path)
-            if size > FILE_LIMIT:
-                raise UnusableImageError(f"has {size:,} bytes")
-            with open(path, "rb") as file:
-                return file.read()
-        except OSError as error:
-            raise UnusableImageError(f"cannot be read: {error.strerror}") from error
+        return read_file(self.paths[index])
 
     def place(self, index: int) -> str:
         return tree.shown(self.paths[index])
 
     def states(self) -> list[Any]:
         return [[tree.shown(path), *_size_and_time(path)] for path in self.paths]
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """An encoded image; UnusableImageError if there is none."""
+    try:
+        size = os.path.getsize(path)
+        if size > FILE_LIMIT:
+            raise UnusableImageError(f"has {size:,} bytes")
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise UnusableImageError(f"cannot be read: {error.strerror}") from error
 
 
 @dataclasses.dataclass(frozen=True)

@@ -95,6 +95,13 @@ class ClassStore:
                 )
         return images
 
+    def bytes_on_disk(self) -> int:
+        """The size of the file, which from now on is the one that is read.
+
+        A data set that is replaced while a program runs stays as it was for it.
+        """
+        return os.fstat(self._descriptor).st_size
+
     @functools.cached_property
     def _descriptor(self) -> int:
         descriptor = os.open(self.path, os.O_RDONLY)
@@ -171,7 +178,10 @@ def verify(directory: pathlib.Path) -> None:
 
 def _check_size(store: ClassStore) -> None:
     expected = len(store) * image_bytes(store.image_shape, store.dtype)
-    found = store.path.stat().st_size if store.path.exists() else "no such file"
+    try:
+        found = store.bytes_on_disk()
+    except FileNotFoundError:
+        found = "no such file"
     if found != expected:
         raise UserError(
             f"{store.path} should have {expected} bytes, found {found}; "

@@ -12,7 +12,7 @@ from prwn_tf.errors import UserError
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp")
 NOT_IMAGES = "files that are not JPEG, PNG, GIF or BMP images"  # for summaries
 DEPTH = 12
-SNIFFED = 1000  # files of a folder without a known suffix that are looked into
+SNIFFED = 1000  # files without a known suffix that are looked into to find an image
 
 
 class Folder(NamedTuple):
@@ -91,10 +91,21 @@ def _scan(path: str) -> Folder:
                     folder.others.append(entry.name)
     except OSError as error:
         raise UserError(f"cannot read {shown(path)}: {error.strerror}") from error
-    misnamed = [name for name in folder.others[:SNIFFED] if _is_image(path, name)]
+    misnamed = _images_among(path, sorted(folder.others))
     folder.images.extend(misnamed)
     others = sorted(set(folder.others) - set(misnamed))
     return Folder(path, sorted(folder.images), others, sorted(folder.folders))
+
+
+def _images_among(path: str, names: Sequence[str]) -> list[str]:
+    """The files that are images without a suffix that says so.
+
+    Of a folder in which the first thousand files are none, the others are not opened.
+    """
+    found = [name for name in names[:SNIFFED] if _is_image(path, name)]
+    if found:
+        found += [name for name in names[SNIFFED:] if _is_image(path, name)]
+    return found
 
 
 def _is_image(path: str, name: str) -> bool:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from prwn_tf.data import raw
 from prwn_tf.data.image_header import UnusableImageError
 from prwn_tf.data.images import Decoder
-from prwn_tf.data.raw import ImageFiles
 from prwn_tf.errors import UserError
 from prwn_tf.serving.served import ServedModel
 
@@ -21,7 +21,7 @@ FORMS = (
 )
 
 
-class InputError(UserError, ValueError):
+class InputError(UserError, UnusableImageError, ValueError):
     """Images or labels that cannot be used; ValueError is scikit-learn's convention."""
 
 
@@ -112,23 +112,18 @@ def _with_channels(pixels: np.ndarray) -> np.ndarray:
 def _decoded(
     some: Sequence[Any], start: int, decoder: Decoder, background: int | None
 ) -> Loaded:
-    contents, places, problems = [], [], {}
-    for place, image in enumerate(some, start):
-        try:
-            contents.append(_content(image, background))
-            places.append(place)
-        except (UnusableImageError, InputError) as error:
-            problems[place] = str(error)
-    pixels, bad = decoder(contents)
-    problems |= {places[index]: reason for index, reason in bad.items()}
-    kept = [place for index, place in enumerate(places) if index not in bad]
-    return Loaded(pixels, kept, dict(sorted(problems.items())))
+    places = range(start, start + len(some))
+    pixels, problems = decoder.load(
+        lambda place: _content(some[place - start], background), places
+    )
+    kept = [place for place in places if place not in problems]
+    return Loaded(pixels, kept, problems)
 
 
 def _content(image: Any, background: int | None) -> bytes | np.ndarray:
     """One image as the decoder takes it: encoded, or [height, width, 3] of uint8."""
     if isinstance(image, str | os.PathLike):
-        return ImageFiles([os.fspath(image)]).load(0)
+        return raw.read_file(image)
     if isinstance(image, bytes):
         return image
     image = _as_array(image)

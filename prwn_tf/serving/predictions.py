@@ -61,7 +61,7 @@ class Found:
     Attributes:
         support: class -> paths of its examples.
         unlabeled: what the model makes of the unlabelled images.
-        trusted: file names of the unlabelled images that the filter keeps.
+        trusted: paths of the unlabelled images that the filter keeps.
     """
 
     support: dict[str, list[str]]
@@ -81,7 +81,7 @@ class Found:
                 crowd,
                 ("trusted", *HEADER),
                 (
-                    ["yes" if each.file in self.trusted else "no", *each.row()]
+                    ["yes" if each.path in self.trusted else "no", *each.row()]
                     for each in self.unlabeled
                 ),
             )
@@ -117,13 +117,13 @@ def predict(
     asked = _embedded(query.paths, model, "classifying")
     queries = list(_labelled(classifier, query, asked))
     known = [] if unlabeled is None else list(_labelled(classifier, unlabeled, crowd))
-    usable = [each.file for each in known if not each.problem]
+    usable = [each.path for each in known if not each.problem]
     kept = zip(usable, classifier.trusted_ if usable else (), strict=True)
     return Found(
         support=support,
         queries=queries,
         unlabeled=known,
-        trusted=frozenset(name for name, trusted in kept if trusted),
+        trusted=frozenset(path for path, trusted in kept if trusted),
         adapt=adapt,
     )
 

@@ -145,6 +145,23 @@ def test_a_flipped_byte_is_noticed(tmp_path, kind):
     assert_refused(path, "damaged, cut short")
 
 
+def test_what_follows_a_damaged_header_of_a_tar_is_missed(tmp_path):
+    path = write_archive(tmp_path / "a", "tar", {str(n): b"x" * 512 for n in range(9)})
+    content = bytearray(path.read_bytes())
+    content[5 * 1024] ^= 1  # the name of the sixth
+    path.write_bytes(content)
+
+    assert_refused(path, "bad checksum.*damaged, cut short")
+
+
+@pytest.mark.parametrize("excess", [0, 100])
+def test_a_tar_that_ends_between_its_members_is_refused(tmp_path, excess):
+    path = write_archive(tmp_path / "a", "tar", {str(n): b"x" * 512 for n in range(9)})
+    path.write_bytes(path.read_bytes()[: 5 * 1024 + excess])
+
+    assert_refused(path, "header.*damaged, cut short")
+
+
 def test_an_encrypted_zip_is_refused(tmp_path):
     path = write_archive(tmp_path / "a", "zip", {"one.png": b"first"})
     content = bytearray(path.read_bytes())

@@ -393,8 +393,10 @@ def named_in_words(folder):
     words = {name: f"bird {name[-3:]}, Avis" for name in labels(TIERED)}
     for split, names in TIERED.items():
         tiered_labels(folder, split, 2, [words[name] for name in names])
-    made.write(folder / "synsets.txt", "\n".join(words).encode())
-    made.write(folder / "class_names.txt", "\n".join(words.values()).encode())
+    # The name of a class that tiered-ImageNet does not have is that of one it has.
+    synsets, names = [*words, "n03126707"], [*words.values(), *list(words.values())[:1]]
+    made.write(folder / "synsets.txt", "\n".join(synsets).encode())
+    made.write(folder / "class_names.txt", "\r\n".join(names).encode())
     return folder
 
 

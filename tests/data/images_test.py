@@ -87,6 +87,26 @@ def test_color_images(decoder, scene, encode, tolerance):
     np.testing.assert_allclose(pixels[0], small(scene), atol=tolerance)
 
 
+def test_palettes_of_bmp_images_are_refused_by_exports_too(scene):
+    indexes = np.repeat(scene[..., :1] % 2, 4, axis=-1)
+    content = bytearray(bmp(indexes)[: 54 + indexes.size // 4])
+    content[28:30] = struct.pack("<H", 8)  # bits of a pixel
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="BMP image with a pal"):
+        decoding.squares(tf.constant([bytes(content)]), 28, 28)
+
+
+def test_files_are_read_as_many_as_memory_should_hold(decoder, scene, monkeypatch):
+    contents = [png(scene), b"", png(scene[::-1])]
+    monkeypatch.setattr(images, "LOADED_BYTES", len(contents[0]) - 1)
+    groups = images.loaded(contents.__getitem__, range(3), {})
+    assert [group for group, _ in groups] == [[0], [1, 2]]
+
+    pixels, problems = decoder.load(contents.__getitem__, range(3))
+    np.testing.assert_array_equal(pixels, decoder([contents[0], contents[2]])[0])
+    assert problems == {1: "is empty"}
+
+
 @pytest.mark.parametrize("encode", [jpeg, png])
 def test_gray_images_get_three_equal_channels(decoder, scene, encode):
     gray = scene[..., :1]

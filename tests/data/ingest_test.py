@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import zipfile
 
 import numpy as np
 import pytest
 
 from prwn_tf import files
-from prwn_tf.data import catalog, ingest, store, summary
+from prwn_tf.data import catalog, images, ingest, store, summary
 from prwn_tf.errors import StorageError, UserError
 from tests.data import made
 
@@ -46,7 +47,7 @@ def test_pixels_are_those_of_the_files(tmp_path, source):
 @pytest.mark.parametrize("decoded_bytes", [0, 2**26])
 def test_many_images_keep_their_order(tmp_path, monkeypatch, decoded_bytes):
     monkeypatch.setattr(ingest, "DECODED_BYTES", decoded_bytes)
-    monkeypatch.setattr(ingest, "LOADED_BYTES", 300)  # a few images at once
+    monkeypatch.setattr(images, "LOADED_BYTES", 300)  # a few images at once
     source = made.class_folders(tmp_path / "in", NAMES, images=150)
     stores = prepare(tmp_path, source)
 
@@ -248,6 +249,33 @@ def test_images_without_labels(tmp_path, source):
     assert len(stores[store.UNLABELED]) == 5
     assert "loose" not in json.dumps(store.read_manifest(tmp_path / "folder")["splits"])
     assert "without a class: 5 images" in summary.lines(tmp_path / "folder")
+
+
+def test_images_of_the_source_are_not_taken_for_unlabelled_ones(tmp_path, source):
+    """Those that are held out for test would be trained on."""
+    made.class_folders(tmp_path / "all", ["loose"], images=5)
+    source = source.rename(tmp_path / "all/labelled")
+    stores = prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
+
+    assert len(stores[store.UNLABELED]) == 5
+    with pytest.raises(UserError, match="and --unlabeled_source are both"):
+        prepare(tmp_path, source, unlabeled_source=source / "class a/..")
+    shutil.rmtree(tmp_path / "all/loose")
+    with pytest.raises(UserError, match="holds no images that are not in --source"):
+        prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_link_to_a_larger_disk_stays_one(tmp_path, source, times):
+    (tmp_path / "large").mkdir()
+    (tmp_path / "folder").symlink_to(tmp_path / "large/mine")
+    for _ in range(times):
+        stores = prepare(tmp_path, source)
+
+    assert (tmp_path / "folder").is_symlink()
+    assert len(stores["train"].read(np.arange(5))) == 5
+    assert [path.name for path in (tmp_path / "large").iterdir()] == ["mine"]
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "folder", "large"}
 
 
 def test_bad_images_without_labels(tmp_path, source):

@@ -57,6 +57,16 @@ def test_an_older_version_is_replaced_only_when_the_new_one_is_whole(folder):
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
+def test_a_program_goes_on_with_the_data_that_it_opened(folder):
+    rows = np.array([9, 3])
+    opened, before = store.open_dataset(folder), store.open_dataset(folder)
+    expected = before["train"].read(rows)
+    with store_writer.StoreWriter(folder, image_shape=(2, 2, 1), about={}) as writer:
+        writer.add("train", "a", np.full((10, 2, 2, 1), 99, np.uint8))
+
+    np.testing.assert_array_equal(opened["train"].read(rows), expected)
+
+
 def test_leftovers_of_a_killed_program_are_removed(folder, make_store):
     leftover = folder.with_name(f".{folder.name}.incomplete")
     leftover.mkdir()

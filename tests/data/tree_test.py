@@ -39,6 +39,17 @@ def test_images_are_known_by_content_too(tmp_path):
     assert seen(tmp_path) == {".": (["photo", "photo.dat"], [], [])}
 
 
+def test_all_images_without_a_suffix_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(tree, "SNIFFED", 3)
+    for name in "abcdef":
+        made.write(tmp_path / "in" / name, PNG)
+        made.write(tmp_path / "notes" / name, b"words")
+    made.write(tmp_path / "notes/z", PNG)  # too late
+
+    assert seen(tmp_path / "in") == {".": ([*"abcdef"], [], [])}
+    assert seen(tmp_path / "notes") == {".": ([], [*"abcdefz"], [])}
+
+
 def test_links_are_followed_but_not_in_circles(tmp_path):
     made.write(tmp_path / "real/cat/1.png", PNG)
     (tmp_path / "in").mkdir()

@@ -263,8 +263,10 @@ def test_what_a_killed_export_left_is_removed_by_the_next(workdir, tmp_path):
     left = tmp_path / ".model.scratch/new/saved_model.pb"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
-    export_lib.export(workdir, tmp_path / "model")
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    (tmp_path / "current").symlink_to("model")
+    export_lib.export(workdir, tmp_path / "current")
+    assert {path.name for path in tmp_path.iterdir()} == {"current", "model"}
+    assert (tmp_path / "current").is_symlink()
 
 
 def test_two_exports_to_one_folder(workdir, tmp_path):

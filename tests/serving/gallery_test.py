@@ -131,9 +131,9 @@ def test_a_small_class_is_shown_once():
 
 def test_the_filter_decides_what_is_trusted():
     crowd = [*some(100), Prediction("/bad", "bad", problem="is empty")]
-    trusted = {f"ant/{index}" for index in range(50, 100)}
+    trusted = {f"/ant/{index}" for index in range(50, 100)}
     chosen = choice.choose(found_of([], crowd, trusted))
-    assert {each.file for each in chosen.trusted} == trusted
+    assert {each.path for each in chosen.trusted} == trusted
     assert [each.file for each in chosen.aside] == [f"ant/{i}" for i in range(50)]
 
 

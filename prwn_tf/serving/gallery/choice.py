@@ -67,8 +67,8 @@ def choose(found: Found) -> Choice:
             for name, paths in found.support.items()
         ],
         doubted=doubted[:DOUBTED],
-        trusted=[each for each in usable if each.file in found.trusted][:CROWD],
-        aside=[each for each in usable[::-1] if each.file not in found.trusted][:CROWD],
+        trusted=[each for each in usable if each.path in found.trusted][:CROWD],
+        aside=[each for each in usable[::-1] if each.path not in found.trusted][:CROWD],
     )
 
 

@@ -5,37 +5,24 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from prwn_tf.data import decoding, exif, image_header
-from prwn_tf.data.image_header import UnusableImageError
+from prwn_tf.data import decoding, exif, image_header, images, raw
 from prwn_tf.data.images import Decoder
-from prwn_tf.data.raw import ImageFiles
 
 SIZE = 112  # of the longer side; twice the dots of the smallest card
 QUALITY = 82
-BATCH = 64
 WHITE = 255
 
 
 def thumbnails(paths: Sequence[str]) -> dict[str, str]:
     """Path -> the source of an <img>; images that cannot be decoded are missing."""
     decoder, found = Decoder(SIZE, background=WHITE), {}
-    for start in range(0, len(paths), BATCH):
-        loaded = _loaded(paths[start : start + BATCH])
-        pixels, problems = decoder(list(loaded.values()))
-        kept = [path for place, path in enumerate(loaded) if place not in problems]
-        for path, square in zip(kept, pixels, strict=True):
-            found[path] = _source(square, *_shape(loaded[path]))
+    for some, contents in images.loaded(raw.read_file, paths, {}):
+        squares, problems = decoder(contents)
+        pairs = enumerate(zip(some, contents, strict=True))
+        usable = [pair for place, pair in pairs if place not in problems]
+        for (path, content), square in zip(usable, squares, strict=True):
+            found[path] = _source(square, *_shape(content))
     return found
-
-
-def _loaded(paths: Sequence[str]) -> dict[str, bytes]:
-    loaded = {}
-    for index, path in enumerate(paths):
-        try:
-            loaded[path] = ImageFiles(paths).load(index)
-        except UnusableImageError:
-            continue  # it was there a moment ago
-    return loaded
 
 
 def _shape(content: bytes) -> tuple[int, int]:
