@@ -77,9 +77,7 @@ def episodes(test: EpisodeSpec) -> tuple[EpisodeSpec, EpisodeSpec]:
     No question is asked of the former, but every episode has one.
     """
     walked = flag_values.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
-    tested = dataclasses.replace(
-        test, shot=walked.shot, query=FLAGS.query or test.query, distractors=0
-    )
+    tested = dataclasses.replace(flag_values.task_spec(test), distractors=0)
     return dataclasses.replace(walked, query=1), tested
 
 

@@ -63,6 +63,11 @@ def load_tensorflow() -> None:
 def _guarded(main: Callable[[], None], argv: list[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}; all settings are flags")
+    return exit_code(main)
+
+
+def exit_code(main: Callable[[], None]) -> int:
+    """Runs something to an exit code; what went wrong is said in one line."""
     try:
         main()
     except UserError as error:

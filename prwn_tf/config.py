@@ -127,8 +127,9 @@ class OptimizerConfig:
             f"learning_rate must be positive, got {self.learning_rate}",
         )
         require(
-            list(self.halve_at) == sorted({step for step in self.halve_at if step > 0}),
-            f"halve_at must be increasing steps above 0, got {self.halve_at}",
+            list(self.halve_at)
+            == sorted({step for step in self.halve_at if 0 < step <= MOST}),
+            f"halve_at must be increasing steps from 1 to {MOST}, got {self.halve_at}",
         )
         for name in ("beta_1", "beta_2"):
             value = getattr(self, name)
@@ -189,6 +190,10 @@ class TrainConfig:
     xla: str = _may_change("auto")
 
     def __post_init__(self):
+        require(
+            len(self.image_shape) == 3 and min(self.image_shape) >= 1,
+            f"image_shape must be three sizes of 1 or more, got {self.image_shape}",
+        )
         require(
             0 < self.label_ratio <= 1,
             f"label_ratio must be in (0, 1], got {self.label_ratio}",

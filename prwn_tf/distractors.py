@@ -52,8 +52,9 @@ def main() -> None:
 
 def default_spec(test: EpisodeSpec, way: int | None) -> EpisodeSpec:
     """The paper's: as many distractor classes as ways; a query is drawn, not asked."""
-    distractors = test.distractors or way or test.way
-    return EpisodeSpec(test.way, test.shot, 1, unlabeled=10, distractors=distractors)
+    return EpisodeSpec(
+        test.way, test.shot, 1, unlabeled=10, distractors=way or test.way
+    )
 
 
 if __name__ == "__main__":

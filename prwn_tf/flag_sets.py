@@ -5,7 +5,7 @@ import os
 from absl import flags
 
 from prwn_tf import methods, protocols
-from prwn_tf.config import TERMS
+from prwn_tf.config import MOST, TERMS
 
 DATA_DIR = os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf")  # unless a flag says
 
@@ -46,6 +46,7 @@ def define_task_flags(
         None,
         f"Episodes to average over; default: {default_episodes}.",
         lower_bound=1,
+        upper_bound=MOST,
     )
 
 
@@ -90,9 +91,7 @@ def define_analysis_flags() -> None:
     flags.DEFINE_string(
         "output", None, "Folder for the results; default: analysis/ in the workdir."
     )
-    flags.DEFINE_integer(
-        "episode", 0, "The episode whose picture is drawn.", lower_bound=0
-    )
+    flags.DEFINE_integer("episode", 0, "The episode whose picture is drawn.", 0, MOST)
     flags.DEFINE_float(
         "graph_smoothing",
         0.1,

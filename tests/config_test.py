@@ -36,6 +36,9 @@ def test_to_json_and_back(config):
         ({"walk": {"steps": 1.5}}, "config.walk.steps should be of type"),
         ({"walk": 3}, "config.walk should hold settings, found 3"),
         ({"optimizer": {"halve_at": [1, "2"]}}, "config.optimizer.halve_at"),
+        ({"image_shape": []}, "image_shape must be three sizes"),
+        ({"image_shape": [28, 28]}, "image_shape must be three sizes"),
+        ({"image_shape": [28, 28, 0]}, "image_shape must be three sizes"),
     ],
 )
 def test_foreign_json_is_refused(config, change, message):
@@ -63,6 +66,7 @@ def test_missing_settings_are_named(config):
         (OptimizerConfig, {"halve_at": (2, 2)}),
         (OptimizerConfig, {"halve_at": (-5, 2)}),
         (OptimizerConfig, {"halve_at": (0,)}),
+        (OptimizerConfig, {"halve_at": (10**20,)}),
         (OptimizerConfig, {"beta_1": 1.0}),
         (OptimizerConfig, {"beta_2": 1.5}),
         (OptimizerConfig, {"beta_2": -0.1}),

@@ -7,7 +7,6 @@ images, and some of the queries, are things of other kinds: distractors.
 """
 
 import itertools
-import pathlib
 
 import numpy as np
 from absl import flags
@@ -83,7 +82,7 @@ def main() -> None:
     cli.load_tensorflow()
     import tensorflow as tf
 
-    output = pathlib.Path(FLAGS.output)
+    output = cli.path(FLAGS.output)
     drawn = drawings(FLAGS.seed, FLAGS.examples)
     for name, image in drawn.items():
         content = tf.io.encode_png(image[..., None]).numpy()

@@ -7,14 +7,13 @@ Frames: support green, queries blue, unlabelled images gray, distractors red,
 images of no class yellow.
 """
 
-import pathlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 from absl import flags
 
 from prwn_tf import cli, files, flag_sets, flag_values
-from prwn_tf.config import EpisodeSpec, TrainConfig
+from prwn_tf.config import MOST, EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog, store
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
@@ -28,7 +27,7 @@ flag_sets.define_task_flags()
 flag_sets.define_train_flags()
 flag_sets.define_data_flags()
 flags.DEFINE_enum("split", "test", list(store.SPLITS), "Classes to draw from.")
-flags.DEFINE_integer("episode", 0, "Which episode.", lower_bound=0)
+flags.DEFINE_integer("episode", 0, "Which episode.", 0, MOST)
 flags.DEFINE_string("output", "episode.png", "The picture.")
 flags.adopt_module_key_flags(flag_sets)
 
@@ -46,7 +45,7 @@ def main() -> None:
     from prwn_tf.episodes import picture
 
     spec, plan, images = episode(config, stores, pool)
-    output = pathlib.Path(FLAGS.output)
+    output = cli.path(FLAGS.output)
     files.write_bytes(output, tf.io.encode_png(picture.picture(images, spec)).numpy())
     names = [pool.names[index] for index in plan.classes]
     print(f"{FLAGS.split} episode {FLAGS.episode} of {config.dataset}: {spec}")

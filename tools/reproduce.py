@@ -9,10 +9,11 @@ An experiment is a package beside this file whose module `command` has `ABOUT`,
 """
 
 import argparse
+import functools
 import importlib
 import sys
 
-from prwn_tf.errors import UserError
+from prwn_tf import cli
 
 EXPERIMENTS = {"toy": "toy.command", "omniglot": "omniglot.command"}
 
@@ -28,12 +29,8 @@ def main() -> int:
             experiments.add_parser(name, help=about, description=about)
         )
     arguments = parser.parse_args()
-    try:
-        commands[arguments.experiment].run(arguments)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    run = commands[arguments.experiment].run
+    return cli.exit_code(functools.partial(run, arguments))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf import files
+from prwn_tf.errors import StorageError
 from prwn_tf.evaluation.evaluate import half_width
 
 Row = Mapping[str, Any]
@@ -47,12 +48,17 @@ def _plain(value: Any) -> Any:
 def _summarize(finding: Finding, folder: pathlib.Path) -> None:
     with files.storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    writer = tf.summary.create_file_writer(str(folder))
-    with writer.as_default(step=0):
-        for name, content in finding.figures.items():
-            image = tf.io.decode_png(content, channels=3)
-            tf.summary.image(f"analysis/{name}", image[None])
-    writer.close()
+    try:
+        writer = tf.summary.create_file_writer(str(folder))
+        with writer.as_default(step=0):
+            for name, content in finding.figures.items():
+                image = tf.io.decode_png(content, channels=3)
+                tf.summary.image(f"analysis/{name}", image[None])
+            writer.flush()  # closing would not say that it cannot be written
+        writer.close()
+    except tf.errors.OpError as error:
+        reason = error.message.splitlines()[0]
+        raise StorageError(f"cannot write to {folder}: {reason}") from error
 
 
 def mean_and_interval(values: np.ndarray) -> tuple[float, float]:

@@ -69,6 +69,8 @@ def embedding_map(subject: Subject, spec: EpisodeSpec, episode: int = 0) -> Map:
     support = subject.embeddings.gather(plan.support).numpy()  # [N, K, D]
     vectors = subject.embeddings.gather(np.concatenate(rows)).numpy()
     everything = np.concatenate([vectors, support.mean(axis=1)])
+    # The plane has two axes, even if the embedding has one.
+    everything = np.pad(everything, [(0, 0), (0, everything.shape[1] == 1)])
     flat, explained = pca(everything)
     return Map(
         label=subject.label,
@@ -90,7 +92,7 @@ def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     axes = axes[:2]
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
-    share = sizes[:2] ** 2 / np.sum(sizes**2)
+    share = sizes[:2] ** 2 / max(np.sum(sizes**2), np.finfo(sizes.dtype).tiny)
     return centred @ (axes * np.sign(largest)).T, (float(share[0]), float(share[1]))
 
 
@@ -100,6 +102,8 @@ def tsne(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
     import threadpoolctl
     from sklearn.manifold import TSNE
 
+    if not np.ptp(vectors, axis=0).any():  # a dead network, at which it would crash
+        return np.zeros((len(vectors), 2))
     perplexity = min(30, (len(vectors) - 1) / 3)
     model = TSNE(perplexity=perplexity, init="pca", random_state=seed)
     # Its threads wait for each other busily: ten times slower on a machine in use.

@@ -83,8 +83,14 @@ class Checkpoints:
     def _read(self, path: str) -> None:
         """Reads all of a checkpoint; the first versions saved no running means."""
         names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
-        whole = any(name.startswith("means/") for name in names)
-        state = self._state if whole else self._without_means
+        parts = {name.partition("/")[0] for name in names}
+        if "model" in parts and "optimizer" not in parts:
+            raise UserError(
+                f"{path} holds weights alone, as released models do: it can be "
+                "evaluated, exported and asked, but not trained on; train in another "
+                "--workdir"
+            )
+        state = self._state if "means" in parts else self._without_means
         state.restore(path).assert_consumed()
 
 

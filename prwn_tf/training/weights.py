@@ -14,6 +14,8 @@ import tensorflow as tf
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError
 
+REASON = 150  # characters of TensorFlow's words, which may list all variables
+
 
 def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -> int:
     """Reads the newest readable checkpoint, or the "best", into a model: its step."""
@@ -35,9 +37,11 @@ def first_readable(
         path = directory / f"ckpt-{step}"
         try:
             read(str(path))
+        except UserError:
+            raise
         # TensorFlow answers damage by whatever error its place in the file leads to.
         except Exception as error:
-            reason = str(error).splitlines()[0]
+            reason = str(error).splitlines()[0][:REASON]
             logging.warning(
                 "checkpoint %s is corrupt and passed over: %s", path, reason
             )

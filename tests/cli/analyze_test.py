@@ -30,6 +30,7 @@ def test_all_analyses_of_two_runs(finished, data_dir, tmp_path):
     ways = json.loads((output / "ways.json").read_text())
     assert [row["way"] for row in ways["rows"]] == [2, 5, 2, 5]
     assert ways["rows"][0]["query"] == 14  # as the run was tested
+    assert ways["rows"][0]["unlabeled"] == 2  # as asked
     assert [row["gain"] for row in ways["relative_gain"]] == [0, 0]  # a copy
     consistency = json.loads((output / "consistency.json").read_text())
     losses = [row["vat_loss"] for row in consistency["rows"]]

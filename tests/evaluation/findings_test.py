@@ -1,4 +1,6 @@
+import dataclasses
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ import tensorflow as tf
 from tensorboard.compat.proto import event_pb2
 
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.errors import UserError
+from prwn_tf.errors import StorageError, UserError
 from prwn_tf.evaluation import distraction, figures
 from prwn_tf.evaluation.findings import Finding, mean_and_interval, shown
 from prwn_tf.evaluation.settings import Settings
@@ -32,6 +34,20 @@ def test_publishes_numbers_tables_and_figures(finding, tmp_path):
     assert stored["rows"][0]["share"] == 1 / 3  # all digits
     assert (folder / "table.csv").read_text() == "run,share\nPN,0.333333\nPRWN,0.5\n"
     assert (folder / "sight.png").read_bytes() == finding.figures["sight"]
+
+
+def test_a_full_disk_is_noticed(finding, tmp_path):
+    """Noise does not compress, so that the event file is the one that is too large."""
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
+    noise = {"noise": tf.io.encode_png(pixels).numpy()}
+    finding = dataclasses.replace(finding, figures=noise)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(noise["noise"]), hard))
+    try:
+        with pytest.raises(StorageError, match=r"cannot write to .*tensorboard"):
+            finding.publish(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_figures_are_in_tensorboard(finding, tmp_path):

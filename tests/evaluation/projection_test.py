@@ -1,9 +1,12 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation import projection
+from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.evaluation.settings import Settings
 
 SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=4)
@@ -55,6 +58,18 @@ def test_map_shows_the_classes_and_prototypes_of_an_episode(make_subject):
         np.testing.assert_allclose(
             found.pca[27 + place], found.pca[places].mean(axis=0), atol=1e-4
         )
+
+
+@pytest.mark.parametrize("spread", [0, 1])
+def test_embeddings_of_one_number_or_all_alike(make_subject, spread):
+    subject = make_subject()
+    subject = dataclasses.replace(
+        subject, embeddings=Embeddings.of(spread * np.arange(72.0)[:, None])
+    )
+    found = projection.embedding_map(subject, SPEC)
+    assert found.explained == pytest.approx((spread, 0))
+    assert np.isfinite(found.pca).all()
+    assert found.pca.shape == found.tsne.shape == (30, 2)
 
 
 def test_finding_has_a_row_for_each_point(make_subject):

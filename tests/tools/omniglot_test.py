@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -10,7 +11,9 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from omniglot import command, report, rows  # noqa: E402
+from omniglot import command, programs, report, rows  # noqa: E402
+
+from prwn_tf.training import signals  # noqa: E402
 
 RELEASED = sorted(
     path.parent.name for path in ROOT.glob("results/omniglot/*/result.json")
@@ -65,15 +68,52 @@ def test_page(output):
     assert "| PRWN | 64.43 | 61.00 ± 1.00 | `prwn` |" in text
 
 
-def test_short_trainings_are_not_released_among_the_rows():
-    reproduce = [sys.executable, str(ROOT / "tools" / "reproduce.py")]
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--episodes=5"], "give another --output and --runs"),
+        (["--output=a/b", "--runs=a/../a/b"], "give two folders"),
+        (["--output=mine", "--runs=a"], "README.md is no page of results"),
+        (["--output=c/d", "--runs=a"], "c/d/pn is no released row"),
+    ],
+)
+def test_nothing_of_the_readers_is_replaced(tmp_path, flags, text):
+    (tmp_path / "README.md").write_text("# My thesis\n")
+    (tmp_path / "c/d/pn").mkdir(parents=True)
+    (tmp_path / "c/README.md").write_text("# Results\n")
+    (tmp_path / "omniglot").mkdir()
+    (tmp_path / "omniglot/manifest.json").write_text("{}")  # seems prepared
     found = subprocess.run(
-        [*reproduce, "omniglot", "--rows=pn_all", "--episodes=5"],
+        [
+            *(sys.executable, str(ROOT / "tools" / "reproduce.py"), "omniglot"),
+            *("--rows=pn", f"--data_dir={tmp_path}", *flags),
+        ],
         capture_output=True,
         text=True,
+        cwd=tmp_path,
     )
     assert found.returncode == 2
-    assert "give another --output" in found.stderr.splitlines()[-1]
+    assert text in found.stderr.splitlines()[-1]
+    assert (tmp_path / "README.md").read_text() == "# My thesis\n"
+
+
+PATIENT = """
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *unused: sys.exit(7))
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def test_a_signal_is_passed_on_and_its_effect_awaited():
+    request = signals.StopRequest()
+    child = subprocess.Popen(
+        [sys.executable, "-c", PATIENT], stdout=subprocess.PIPE, text=True
+    )
+    with child:
+        assert child.stdout.readline() == "ready\n"
+        request.signal_number = signal.SIGTERM
+        assert programs.wait(child, request) == 7
 
 
 def test_every_row_has_its_flagfile():

@@ -217,6 +217,12 @@ def test_one_seed_has_no_deviation():
     )
 
 
+def test_the_released_results_are_not_replaced_by_a_part_of_them():
+    result = reproduce("toy", "--quick")
+    assert result.returncode == 2
+    assert "these would replace; give another --output" in result.stderr
+
+
 def test_an_unknown_experiment():
     result = reproduce("sculpture")
     assert result.returncode == 2

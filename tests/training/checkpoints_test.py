@@ -10,6 +10,7 @@ from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.model import FewShotModel
+from prwn_tf.training import weights
 from prwn_tf.training.checkpoints import Checkpoints
 
 
@@ -48,6 +49,13 @@ def test_the_newest_is_restored_and_the_oldest_dropped(saved):
     model = build(seed=1)
     assert Checkpoints(saved, model).restore() == 4
     assert marked(model, 4)
+
+
+def test_released_weights_are_not_called_corrupt(tmp_path, caplog):
+    weights.save(tmp_path, build(), "last", 7)
+    with pytest.raises(UserError, match=r"ckpt-7 holds weights alone.*--workdir"):
+        Checkpoints(tmp_path, build()).restore()
+    assert not caplog.records
 
 
 def test_running_means_are_saved(tmp_path):

@@ -2,10 +2,8 @@
 
 import argparse
 import pathlib
-import subprocess
-import sys
 
-from omniglot import report, rows
+from omniglot import programs, report, rows
 
 from prwn_tf import cli, flag_sets
 from prwn_tf.data import catalog
@@ -59,16 +57,16 @@ def run(arguments: argparse.Namespace) -> None:
     for name in wanted:
         if name not in KNOWN:
             raise UserError(f"--rows takes {', '.join(KNOWN)}, got {name!r}")
-    whole = (cli.path(RELEASED).resolve(), cli.path(RUNS).resolve())
-    if arguments.episodes and {output.resolve(), runs.resolve()} & set(whole):
-        raise UserError(
-            f"--episodes={arguments.episodes} makes models that do not belong into "
-            f"{RELEASED} and {RUNS}; give another --output and --runs"
-        )
+    _check_places(output, runs, arguments.episodes)
     figures.require()  # before days of training
     data_dir = cli.path(arguments.data_dir)
     _prepare(data_dir, arguments.source)
     missing = [name for name in wanted if not (output / name / "result.json").exists()]
+    for name in missing:
+        if (output / name).exists():
+            raise UserError(
+                f"{output / name} is no released row, and one would replace it; move it"
+            )
     for name in missing:
         train(name, runs / name, data_dir, arguments.episodes)
         _release(runs / name, output / name, data_dir)
@@ -80,11 +78,29 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{len(wanted) - len(missing)} rows were done before; see {output.parent}")
 
 
+def _check_places(
+    output: pathlib.Path, runs: pathlib.Path, episodes: int | None
+) -> None:
+    """Raises if what is written would replace what it should not."""
+    places = {output.resolve(), runs.resolve()}
+    if len(places) == 1:
+        raise UserError(
+            f"--output and --runs are both {output}, and a released row has the name "
+            "of its run; give two folders"
+        )
+    if episodes and places & {cli.path(each).resolve() for each in (RELEASED, RUNS)}:
+        raise UserError(
+            f"--episodes={episodes} makes models that do not belong into "
+            f"{RELEASED} and {RUNS}; give another --output and --runs"
+        )
+    report.check_replaceable(output)
+
+
 def _prepare(data_dir: pathlib.Path, source: str | None) -> None:
     if catalog.is_prepared(catalog.location("omniglot", data_dir)):
         return
     given = [f"--source={source}"] if source else []
-    program("prepare", "--dataset=omniglot", *given, data_dir=data_dir)
+    programs.run("prepare", "--dataset=omniglot", *given, data_dir=data_dir)
 
 
 def train(
@@ -92,7 +108,7 @@ def train(
 ) -> None:
     """Runs the row's own command, which continues what is half done."""
     shorter = [f"--episodes={episodes}"] if episodes else []
-    program(
+    programs.run(
         "train", *settings(name), *shorter, f"--workdir={workdir}", data_dir=data_dir
     )
 
@@ -110,7 +126,7 @@ def _release(run: pathlib.Path, output: pathlib.Path, data_dir: pathlib.Path) ->
     evaluation = None
     if output.name in rows.TRANSFERRED:
         evaluation = run.with_name(f"{run.name}_transferred")
-        program(
+        programs.run(
             "evaluate",
             f"--workdir={run}",
             f"--distractors={rows.DISTRACTORS}",
@@ -135,10 +151,12 @@ def analyze(output: pathlib.Path, data_dir: pathlib.Path) -> None:
     for what, labeled in pairs.items():
         chosen = _given(output, labeled)
         if chosen:
-            program("analyze", f"--what={what}", *chosen, folder, data_dir=data_dir)
+            programs.run(
+                "analyze", f"--what={what}", *chosen, folder, data_dir=data_dir
+            )
     chosen = _given(output, [(each.label, each.row) for each in rows.CLEAN])
     if chosen:
-        program("distractors", *chosen, folder, data_dir=data_dir)
+        programs.run("distractors", *chosen, folder, data_dir=data_dir)
 
 
 def _given(output: pathlib.Path, labeled: list[tuple[str, str]]) -> list[str]:
@@ -146,15 +164,3 @@ def _given(output: pathlib.Path, labeled: list[tuple[str, str]]) -> list[str]:
     there = [(a, b) for a, b in labeled if (output / b / "result.json").exists()]
     flags = [(f"--workdir={output / row}", f"--label={label}") for label, row in there]
     return [flag for pair in flags for flag in pair]
-
-
-def program(name: str, *arguments: str, data_dir: pathlib.Path) -> None:
-    """One of the package's own programs, as a reader would run it."""
-    command = [sys.executable, "-m", f"prwn_tf.{name}", *arguments]
-    print(" ".join(["python", *command[1:]]), flush=True)
-    found = subprocess.run([*command, f"--data_dir={data_dir}"])
-    if found.returncode:
-        raise UserError(
-            f"prwn_tf.{name} ended with code {found.returncode}; the same command "
-            "continues from there"
-        )

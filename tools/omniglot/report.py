@@ -11,6 +11,7 @@ from omniglot import rows
 from omniglot.rows import Published, Table
 
 from prwn_tf import files
+from prwn_tf.errors import UserError
 
 NOTES = pathlib.Path(__file__).with_name("notes.md")
 MISSING = "not run"
@@ -19,7 +20,23 @@ FIGURES = ("ways", "landing", "consistency", "distractors_roc")
 
 def write(output: pathlib.Path) -> None:
     """Makes the page of all results anew, beside the folder of the rows."""
-    files.write_text(output.parent / "README.md", page(output))
+    files.write_text(_place(output), page(output))
+
+
+def check_replaceable(output: pathlib.Path) -> None:
+    """Raises if `write` would replace a page that it did not write."""
+    place = _place(output)
+    title, *_ = NOTES.read_text(encoding="utf-8").splitlines()
+    if place.exists() and not place.read_bytes().startswith(f"{title}\n".encode()):
+        better = output.parent / "quick/omniglot"
+        raise UserError(
+            f"{place} is no page of results, and one would replace it; give an "
+            f"--output in a folder of its own, such as {better}"
+        )
+
+
+def _place(output: pathlib.Path) -> pathlib.Path:
+    return output.parent / "README.md"
 
 
 def page(output: pathlib.Path) -> str:

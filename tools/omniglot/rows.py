@@ -27,7 +27,6 @@ _WITHOUT = (
     Cell("PN, trained 20-way as PRWN is", "pn_20way", "none", None),
     Cell("PN_VAT", "pn_vat", "none", 97.14, 0.16),
     Cell("PRWN", "prwn", "none", 98.28, 0.15),
-    Cell("PRWN, schedule of the text", "prwn_text_schedule", "none", None),
     Cell("PN + semi-supervised inference", "pn", "refine", 97.45, 0.05),
     Cell("PN, 20-way, + semi-supervised inference", "pn_20way", "refine", None),
     Cell("PN + soft k-means", "soft_kmeans", "none", 97.25, 0.10),
@@ -86,7 +85,6 @@ ROWS = (
     "soft_kmeans_distractors",
     "cluster_kmeans_distractors",
     "masked_kmeans_distractors",
-    "prwn_text_schedule",
     "pn_all",
     "pn_vat",
 )

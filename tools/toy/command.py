@@ -11,11 +11,13 @@ from prwn_tf.errors import UserError
 from prwn_tf.evaluation import figures
 
 ABOUT = "The experiments in the plane: spiral and Gaussian circles, over many seeds."
+RELEASED = "results/toy"
+SEEDS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The settings of the experiment."""
-    parser.add_argument("--output", default="results/toy", help="folder of the results")
+    parser.add_argument("--output", default=RELEASED, help="folder of the results")
     parser.add_argument(
         "--dataset",
         action="append",
@@ -23,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only this set; give it several times for several",
     )
     parser.add_argument(
-        "--seeds", type=int, default=10, help="runs of each model, at least 2"
+        "--seeds", type=int, default=SEEDS, help="runs of each model, at least 2"
     )
     parser.add_argument(
         "--data_dir",
@@ -54,12 +56,22 @@ def run(arguments: argparse.Namespace) -> None:
             "a deviation over seeds takes at least 2 of them, got "
             f"--seeds={arguments.seeds}"
         )
+    output = cli.path(arguments.output)
+    partial = arguments.quick or arguments.dataset or arguments.seeds != SEEDS
+    if (
+        partial
+        and not arguments.tables
+        and output.resolve() == cli.path(RELEASED).resolve()
+    ):
+        raise UserError(
+            f"{RELEASED} holds the results of both sets over {SEEDS} seeds, which "
+            "these would replace; give another --output"
+        )
     figures.require()
     cli.load_tensorflow()
     from toy import tables, tuning, whole
 
     start = time.monotonic()
-    output = cli.path(arguments.output)
     data_dir = cli.path(arguments.data_dir)
     datasets = arguments.dataset or toy.NAMES
     command = f"python tools/reproduce.py {shlex.join(sys.argv[1:])}"

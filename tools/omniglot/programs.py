@@ -1,0 +1,38 @@
+"""The package's own programs, run as a reader would run them."""
+
+import pathlib
+import signal
+import subprocess
+import sys
+
+from prwn_tf.errors import Stopped, UserError
+from prwn_tf.training.signals import StopRequest, graceful_stop
+
+LOOK_EVERY = 1.0  # seconds
+
+
+def run(name: str, *arguments: str, data_dir: pathlib.Path) -> None:
+    """Runs `python -m prwn_tf.<name>` to its end, which may be a signal to us."""
+    command = [sys.executable, "-m", f"prwn_tf.{name}", *arguments]
+    print(" ".join(["python", *command[1:]]), flush=True)
+    with graceful_stop() as stop:
+        child = subprocess.Popen([*command, f"--data_dir={data_dir}"])
+        code = wait(child, stop)
+    going_on = "the same command continues from there"
+    if stop.requested:
+        raise Stopped(stop.signal_number, f"prwn_tf.{name} was stopped; {going_on}")
+    if code:
+        raise UserError(f"prwn_tf.{name} ended with code {code}; {going_on}")
+
+
+def wait(child: subprocess.Popen, stop: StopRequest) -> int:
+    """Waits for a program, which saves what it has when it is asked to stop."""
+    told = False
+    while True:
+        try:
+            return child.wait(LOOK_EVERY)
+        except subprocess.TimeoutExpired:
+            # Ctrl-C goes to both of us, other signals do not.
+            if not told and stop.signal_number == signal.SIGTERM:
+                child.terminate()
+                told = True
