@@ -26,9 +26,10 @@ flags.DEFINE_string("workdir", None, "Folder of the trained run.", required=True
 flags.DEFINE_multi_string(
     "adapt",
     ["none"],
-    "What the unlabelled images of a test episode do: nothing (none, inductive), move "
-    "the prototypes by one k-means step (refine), or only those do that the walk "
-    "returns through (filter). Several with commas, or by giving it several times.",
+    "What the unlabelled images of a test episode do: what the method does with them "
+    "(none; nothing but for k-means methods), move the prototypes by one k-means step "
+    "(refine), or only those do that the walk returns through (filter). Several with "
+    "commas, or by giving it several times.",
 )
 flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to test on.")
 flags.DEFINE_string("output", None, "Folder for the rows; default: the workdir.")

@@ -22,7 +22,7 @@ def define_data_flags() -> None:
 def define_task_flags(
     *,
     several: bool = False,
-    default_episodes: str = "3000; glyphs and folder 1000, plane 600",
+    default_episodes: str = "3000; glyphs and folder 1000, spiral and circles 600",
 ) -> None:
     """The task to be good at: validation and test episodes.
 
@@ -85,11 +85,16 @@ def define_analysis_flags() -> None:
         required=True,
     )
     flags.DEFINE_multi_string(
-        "label", [], "Name of each run in tables and figures; default: its method."
+        "label",
+        [],
+        "Name of each run in tables and figures; default: its method, and its folder "
+        "where two have the same.",
     )
     flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to look at.")
     flags.DEFINE_string(
-        "output", None, "Folder for the results; default: analysis/ in the workdir."
+        "output",
+        None,
+        "Folder for the results; default: analysis/ in the first workdir.",
     )
     flags.DEFINE_integer("episode", 0, "The episode whose picture is drawn.", 0, MOST)
     flags.DEFINE_float(
@@ -170,7 +175,8 @@ def define_train_flags() -> None:
         "xla",
         None,
         ["auto", "off", "walk", "step"],
-        "Compile nothing, the walk, or the whole step; auto: step on a GPU, else off.",
+        "Compile nothing, the walk, or the whole step; auto: step on a GPU unless "
+        "--deterministic, else off.",
     )
     flags.DEFINE_boolean(
         "deterministic", None, "The same bits on every run, on a GPU too; slower there."

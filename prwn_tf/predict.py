@@ -5,9 +5,9 @@ r"""Labels a folder of images from a few examples of each class.
 
 --support has a folder of images for each class, one image at least. --query
 may hold images in any folders. --unlabeled makes the answers better: the
-classes move towards those of its images that the walk trusts, and distractors
-among them are set aside. Writes predictions.csv, and gallery.html to look at
-in a browser.
+classes move towards the half of its images that the walk trusts most, and the
+others, among them what shows none of the classes, are set aside. Writes
+predictions.csv, unlabeled.csv, and gallery.html to look at in a browser.
 """
 
 from collections import Counter

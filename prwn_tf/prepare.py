@@ -6,8 +6,8 @@
     python -m prwn_tf.prepare --dataset=omniglot --verify
 
 A source is told by its content: pickles, arrays, class folders or files named
-by class, in a folder or in one archive. Interrupt it when you like; the same
-command continues where it stopped.
+by class, in a folder or in one archive. Interrupt it when you like: mini,
+tiered and folder continue where they stopped, the others are quick.
 """
 
 import dataclasses
@@ -26,7 +26,8 @@ flags.DEFINE_enum("dataset", "glyphs", list(catalog.DATASETS), "Data set.")
 flags.DEFINE_string(
     "source",
     None,
-    "Raw files: a folder or an archive. Unset: omniglot is downloaded, glyphs drawn.",
+    "Raw files: a folder or an archive. Unset: omniglot is downloaded, glyphs and the "
+    "sets in the plane are drawn.",
 )
 flags.DEFINE_integer(
     "image_size",
@@ -40,7 +41,8 @@ flags.DEFINE_string(
     "unlabeled_source",
     None,
     "Folder of further images without labels, which join training as unlabelled "
-    "points that belong to no class. For mini, tiered and folder.",
+    "points that belong to no class: for folder by themselves, for mini and tiered "
+    "as many as --train_extra of train says.",
 )
 flags.DEFINE_boolean(
     "allow_partial", None, "Accept a copy of mini or tiered that lacks classes."

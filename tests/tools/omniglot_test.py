@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from omniglot import command, programs, report, rows  # noqa: E402
+from omniglot import programs, report, rows  # noqa: E402
 
 from prwn_tf.training import signals  # noqa: E402
 
@@ -139,7 +139,7 @@ assert not found.keys() - {"conv_block", "xla"}, found
 def test_released_rows_were_trained_as_their_flagfiles_say(row):
     path = ROOT / "results" / "omniglot" / row
     found = subprocess.run(
-        [sys.executable, "-c", SAME_CONFIG, str(path), *command.settings(row)],
+        [sys.executable, "-c", SAME_CONFIG, str(path), *rows.flags(row, ROOT)],
         capture_output=True,
         text=True,
     )

@@ -10,7 +10,7 @@ from prwn_tf.data import catalog
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation import figures
 
-ABOUT = "The Omniglot columns of both tables, higher ways, landing and p_clean."
+ABOUT = "The Omniglot columns of both tables, and the analyses with their figures."
 ROOT = pathlib.Path(__file__).parents[2]
 RELEASED, RUNS = "results/omniglot", "runs/omniglot"
 KNOWN = (*rows.ROWS, *rows.REPEATS)
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows",
         default=",".join(KNOWN),
-        help="rows to train, with commas; default: all that are not done, for a day",
+        help="rows to train, with commas; default: all that are not released yet",
     )
     parser.add_argument(
         "--output", default=RELEASED, help="folder of the released rows"
@@ -109,17 +109,12 @@ def train(
     """Runs the row's own command, which continues what is half done."""
     shorter = [f"--episodes={episodes}"] if episodes else []
     programs.run(
-        "train", *settings(name), *shorter, f"--workdir={workdir}", data_dir=data_dir
+        "train",
+        *rows.flags(name, ROOT),
+        *shorter,
+        f"--workdir={workdir}",
+        data_dir=data_dir,
     )
-
-
-def settings(name: str) -> list[str]:
-    """The flags that make a row what it is."""
-    flagfile, seed = rows.REPEATS.get(name, (name, 0))
-    arguments = [f"--flagfile={ROOT / 'flags/omniglot' / flagfile}.flags"]
-    if seed:
-        arguments += [f"--seed={seed}", f"--label_seed={seed}"]
-    return arguments
 
 
 def _release(run: pathlib.Path, output: pathlib.Path, data_dir: pathlib.Path) -> None:

@@ -122,12 +122,18 @@ def _runs(found: Found) -> str:
                     f"{result['seconds']:.0f}",
                     result["seed"],
                     result["test"][0]["episodes"],
-                    f"`python tools/reproduce.py omniglot --rows={row}`",
+                    f"`{_training(row)}`",
                     f"`{_evaluation(row, result['test'])}`",
                 )
             )
     header = ("run", "episodes", "seconds", "seed", "test episodes", "train", "test")
     return _table(header, lines)
+
+
+def _training(row: str) -> str:
+    """The command that trains a row again."""
+    flags = " ".join(rows.flags(row, pathlib.Path()))
+    return f"python -m prwn_tf.train {flags} --workdir=runs/omniglot/{row}"
 
 
 def _evaluation(row: str, tests: list[dict[str, Any]]) -> str:

@@ -1,5 +1,6 @@
 """The runs behind the Omniglot columns, and the cells of the paper that they answer."""
 
+import pathlib
 from typing import NamedTuple
 
 
@@ -131,3 +132,11 @@ LANDING = (
     ("PN_VAT", "pn_vat"),
     ("PRWN", "prwn"),
 )
+
+
+def flags(row: str, root: pathlib.Path) -> list[str]:
+    """The flags that make a row what it is, for a repository at `root`."""
+    flagfile, seed = REPEATS.get(row, (row, 0))
+    path = root / "flags/omniglot" / f"{flagfile}.flags"
+    seeds = [f"--seed={seed}", f"--label_seed={seed}"] if seed else []
+    return [f"--flagfile={path}", *seeds]
