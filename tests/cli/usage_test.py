@@ -96,7 +96,7 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"graph_smoothing": 1}, ["graph_smoothing must be in [0, 1)"]),
         ({"learning_rate": 0}, ["learning_rate must be positive"]),
         ({"halve_at": "5,x"}, ["--halve_at"]),
-        ({"halve_at": "-5,5"}, ["halve_at must be increasing steps above 0"]),
+        ({"halve_at": "-5,5"}, ["halve_at must be increasing steps from 1"]),
         ({"beta_2": 1.5}, ["beta_2 must be in [0, 1), got 1.5"]),
         ({"weight_decay": -1}, ["weight_decay must be >= 0, got -1"]),
         ({"halve_at": "9,5"}, ["halve_at must be increasing"]),
