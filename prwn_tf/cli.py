@@ -18,6 +18,10 @@ from prwn_tf import flagfiles
 from prwn_tf.errors import Stopped, StorageError, UserError
 
 FLAGS = flags.FLAGS
+OUT_OF_MEMORY = (
+    "there is not enough memory; lower --train_way or --train_unlabeled, prepare the "
+    "data with a smaller --image_size, or use a larger machine"
+)
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}  # or not to be written
 
 
@@ -81,7 +85,17 @@ def exit_code(main: Callable[[], None]) -> int:
         return stopped.exit_code
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        if not _is_out_of_memory(error):
+            raise
+        return _failed(UserError(OUT_OF_MEMORY))
     return 0
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """By name, for TensorFlow may not be loaded."""
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    return not {"MemoryError", "ResourceExhaustedError"}.isdisjoint(kinds)
 
 
 def _failed(error: UserError) -> int:

@@ -69,7 +69,9 @@ def main() -> None:
     found = run.evaluate_all(FLAGS.split, specs, adaptations, episodes)
 
     about = {"split": FLAGS.split, "step": step}
-    files.write_json(output / "evaluation.json", [row.row() | about for row in found])
+    stored = output / "evaluation.json"
+    replaced = ", in place of an earlier one (--output keeps both)" * stored.exists()
+    files.write_json(stored, [row.row() | about for row in found])
     report.write_episodes(output / "evaluation_episodes.csv", found)
     images = output / "evaluation_images.csv"
     images.unlink(missing_ok=True)  # of other episodes
@@ -81,7 +83,7 @@ def main() -> None:
     print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")
     print(report.heading(found))
     print(report.table(found) if len(specs) > 1 else "\n".join(map(str, found)))
-    print(f"stored in {output / 'evaluation.json'}")
+    print(f"stored in {stored}{replaced}")
 
 
 def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:

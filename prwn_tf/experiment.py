@@ -165,6 +165,9 @@ def run(
 ) -> tuple[int, list[Evaluation]]:
     """Trains what is left to train, then tests: the steps trained, and the tests."""
     print(f"training episodes: {config.train}\ntest episodes:     {config.test}")
+    if config.label_ratio < 1:
+        share = f"{100 * config.label_ratio:.3g} % of each training class"
+        print(f"labelled images:   {share} (--label_ratio), the rest is unlabelled")
     experiment = create(config, workdir, stores)
     step = experiment.train(flags_text)
     return step, experiment.test()

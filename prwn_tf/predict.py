@@ -4,10 +4,11 @@ r"""Labels a folder of images from a few examples of each class.
         --support=examples/ --query=images/ --unlabeled=more/ --output=found/
 
 --support has a folder of images for each class, one image at least. --query
-may hold images in any folders. --unlabeled makes the answers better: the
-classes move towards the half of its images that the walk trusts most, and the
-others, among them what shows none of the classes, are set aside. Writes
-predictions.csv, unlabeled.csv, and gallery.html to look at in a browser.
+may hold images in any folders, or be one image. --unlabeled makes the answers
+better: the classes move towards the half of its images that the walk trusts
+most, and the others, among them what shows none of the classes, are set aside.
+Writes predictions.csv, unlabeled.csv, gallery.html to look at in a browser, and
+classes.npz, which --classes takes the next time instead of examples.
 """
 
 from collections import Counter
@@ -27,10 +28,16 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string(
     "model", None, "Folder of an exported model or of a finished run.", required=True
 )
+flags.DEFINE_string("support", None, "Folder with a folder of examples for each class.")
 flags.DEFINE_string(
-    "support", None, "Folder with a folder of examples for each class.", required=True
+    "classes",
+    None,
+    "Instead of --support and --unlabeled: classes.npz in the --output of an earlier "
+    "call with the same model.",
 )
-flags.DEFINE_string("query", None, "Folder of images to label.", required=True)
+flags.DEFINE_string(
+    "query", None, "Folder of images to label, or one image.", required=True
+)
 flags.DEFINE_string("unlabeled", None, "Folder of further images, to learn from.")
 flags.DEFINE_string("output", None, "Folder for the results.", required=True)
 flags.DEFINE_enum(
@@ -45,7 +52,9 @@ flags.DEFINE_enum(
 def main() -> None:
     path, output = cli.path(FLAGS.model), cli.path(FLAGS.output)
     served.check(path)
-    support = folders.support(cli.path(FLAGS.support))
+    check_source()
+    if FLAGS.support is not None:
+        support = folders.support(cli.path(FLAGS.support))
     query = folders.images(cli.path(FLAGS.query), "query")
     unlabeled = None
     if FLAGS.unlabeled is not None:
@@ -63,13 +72,31 @@ def main() -> None:
 
     model = served.open_model(path)
     print(describe(model))
-    found = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
+    if FLAGS.classes is not None:
+        found = predictions.predict_again(cli.path(FLAGS.classes), model, query)
+    else:
+        found = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
     found.write(output)
     page.write(output / "gallery.html", found, model, f"Predictions for {query.title}")
     print("\n".join(summary(found, query)))
     print(
         f"labels are in {output / 'predictions.csv'}; look at {output / 'gallery.html'}"
     )
+
+
+def check_source() -> None:
+    """Raises unless the classes are given in one of the two ways."""
+    if (FLAGS.support is None) == (FLAGS.classes is None):
+        raise UserError(
+            "the classes to tell apart are given either as --support, a folder of "
+            "examples for each, or as --classes, what an earlier call learned; give "
+            "one of them"
+        )
+    if FLAGS.classes is not None and FLAGS.unlabeled is not None:
+        raise UserError(
+            f"--classes={FLAGS.classes} was learned with its unlabelled images; leave "
+            "out --unlabeled, or learn anew with --support"
+        )
 
 
 def describe(model: served.ServedModel) -> str:
@@ -87,7 +114,8 @@ def describe(model: served.ServedModel) -> str:
 def summary(found: "Found", query: folders.Images) -> list[str]:
     """What came of it, for the reader at the terminal."""
     examples = sum(map(len, found.support.values()))
-    lines = [f"{len(found.support)} classes from {examples} examples"]
+    origin = f"from {examples} examples" if examples else "learned before"
+    lines = [f"{len(found.support)} classes {origin}"]
     if found.unlabeled:
         lines.append(
             f"{len(found.unlabeled)} unlabelled images, of which the walk trusts "

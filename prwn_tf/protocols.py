@@ -149,12 +149,14 @@ def _plane(task: Task, way: int, label_ratio: float, walk: WalkConfig) -> TrainC
 def _folder(task: Task) -> TrainConfig:
     """Ours: mini's setting as far as the user's classes go, for minutes on a CPU.
 
-    Images of no class join an episode in the number of its other unlabelled ones.
+    Images of no class join an episode in the number of its other unlabelled ones. No
+    label is hidden from methods that learn from labelled images alone.
     """
     data = task.prepared or Prepared()
     test = _fitting(task, data)
     # At least one image to learn from and one to ask.
     ratio = max(0.4, min(1.0, 2 / max(1, data.train_images)))
+    ratio = 1.0 if task.labeled_only else ratio
     labelled = math.floor(data.train_images * ratio + 1e-9)
     shot = min(5, max(1, labelled // 2))
     train = EpisodeSpec(

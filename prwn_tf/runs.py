@@ -87,7 +87,8 @@ def check_finished(workdir: Workdir) -> None:
     if not workdir.result.exists():
         raise UserError(
             f"the run in {workdir.path} has no finished model (no result.json); its "
-            "training command continues it"
+            "training command continues it, and with --episodes of a step that it has "
+            "reached ends it there"
         )
 
 

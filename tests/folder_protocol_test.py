@@ -61,6 +61,7 @@ def test_small_classes_have_more_of_their_labels(images, ratio):
 def test_without_a_walk_nothing_is_unlabelled():
     config = protocol(Task("folder", "pn", prepared=Prepared(extra=30)))
     assert config.train.unlabeled_points == 0
+    assert config.label_ratio == 1
 
 
 @pytest.mark.parametrize("dataset", ["mini", "tiered"])

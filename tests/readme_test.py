@@ -55,7 +55,7 @@ def test_the_saved_model(folder):
 
 
 def test_the_classifier(folder):
-    [code] = [each for each in SNIPPETS if "FewShotClassifier" in each]
+    [code] = [each for each in SNIPPETS if "from_workdir" in each]
     images = {
         name: sorted(map(str, (folder / name).iterdir())) for name in ("more", "new")
     }
@@ -69,10 +69,18 @@ def test_the_classifier(folder):
     assert np.load(folder / "animals.npz")
 
 
+USED = """
+images = store.read([0, 1_000])
+print(classifier.fit(images, [0, 1]).predict(images[[0, 1, 0]]))
+"""
+
+
 def test_the_notebook(tmp_path, data_dir):
     [code] = [each for each in SNIPPETS if "model.fit(" in each]
     (tmp_path / "data").symlink_to(data_dir)
     assert "stop=900" in code
-    printed = run(tmp_path, code.replace("stop=900", "stop=3"))
+    code = code.replace("stop=900", "stop=3") + USED
+    printed = run(tmp_path, code)
+    assert printed.splitlines()[-1] == "[0 1 0]"
     assert "loss" in printed
     assert "3/3" in printed

@@ -31,7 +31,7 @@ def _splits(manifest: dict[str, Any]) -> list[str]:
     splits = manifest["splits"]
     found = [
         f"{split}: {len(splits[split]['classes']):,} classes, "
-        f"{splits[split]['images']:,} images"
+        f"{splits[split]['images']:,} images{_smallest(splits[split]['classes'])}"
         for split in store.SPLITS
     ]
     if store.UNLABELED in splits:
@@ -39,6 +39,14 @@ def _splits(manifest: dict[str, Any]) -> list[str]:
     size = sum(part["bytes"] for part in splits.values())
     shape = "x".join(map(str, manifest["image_shape"]))
     return [*found, f"all of {shape}, {size:,} bytes"]
+
+
+def _smallest(classes: dict[str, int]) -> str:
+    """The class that bounds the episodes, if some are smaller than others."""
+    if len(set(classes.values())) < 2:
+        return ""
+    name = min(classes, key=classes.__getitem__)
+    return f", {classes[name]:,} in the smallest ({name})"
 
 
 def _skipped(manifest: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ be kept: `save` stores the prototypes, never the images.
 import os
 import pathlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from prwn_tf.serving.estimator import (
 )
 from prwn_tf.serving.inputs import InputError
 from prwn_tf.serving.served import ServedModel
+
+if TYPE_CHECKING:
+    from prwn_tf.model import FewShotModel
 
 
 class Answers(NamedTuple):
@@ -72,6 +75,13 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def from_workdir(cls, path: str | os.PathLike, **settings: Any):
         """With the model of a finished run; its data set is not needed."""
         return cls(served.open_workdir(path), **settings)
+
+    @classmethod
+    def from_model(
+        cls, model: "FewShotModel", image_shape: tuple[int, ...], **settings: Any
+    ):
+        """With a model that was trained in this program, whatever its encoder."""
+        return cls(served.from_model(model, image_shape), **settings)
 
     def fit(
         self,

@@ -48,7 +48,9 @@ def support(folder: pathlib.Path) -> dict[str, list[str]]:
 
 
 def images(folder: pathlib.Path, flag: str) -> Images:
-    """All images of a folder, in whatever folders they lie."""
+    """All images of a folder, in whatever folders they lie; or a single image."""
+    if folder.is_file():
+        return Images(folder.parent, [os.path.abspath(folder)], [])
     _check(folder, flag)
     found = list(tree.walk(folder))
     paths = [path for each in found for path in each.image_paths()]

@@ -19,6 +19,7 @@ from prwn_tf.serving.classifier import FewShotClassifier
 from prwn_tf.serving.folders import Images
 from prwn_tf.serving.served import ServedModel
 
+CLASSES = "classes.npz"
 CROWD = 1000  # queries that stand in for unlabelled images, at most
 HEADER = (
     "file",
@@ -59,11 +60,13 @@ class Found:
     """Everything that came of a call of `predict`.
 
     Attributes:
-        support: class -> paths of its examples.
+        classifier: what was learned, to be used again.
+        support: class -> paths of its examples; none if it was learned before.
         unlabeled: what the model makes of the unlabelled images.
         trusted: paths of the unlabelled images that the filter keeps.
     """
 
+    classifier: FewShotClassifier
     support: dict[str, list[str]]
     queries: list[Prediction]
     unlabeled: list[Prediction]
@@ -71,7 +74,8 @@ class Found:
     adapt: str
 
     def write(self, folder: pathlib.Path) -> None:
-        """Writes the tables; none of an earlier call stays beside them."""
+        """Writes classes and tables; none of an earlier call stays beside them."""
+        self.classifier.save(folder / CLASSES)
         rows = (prediction.row() for prediction in self.queries)
         files.write_csv(folder / "predictions.csv", HEADER, rows)
         crowd = folder / "unlabeled.csv"
@@ -114,18 +118,38 @@ def predict(
     classifier = FewShotClassifier(model).fit_embeddings(
         examples, labels, points if len(points) else None, adapt
     )
-    asked = _embedded(query.paths, model, "classifying")
-    queries = list(_labelled(classifier, query, asked))
+    queries = _answered(classifier, model, query)
     known = [] if unlabeled is None else list(_labelled(classifier, unlabeled, crowd))
     usable = [each.path for each in known if not each.problem]
     kept = zip(usable, classifier.trusted_ if usable else (), strict=True)
     return Found(
+        classifier=classifier,
         support=support,
         queries=queries,
         unlabeled=known,
         trusted=frozenset(path for path, trusted in kept if trusted),
         adapt=adapt,
     )
+
+
+def predict_again(path: pathlib.Path, model: ServedModel, query: Images) -> Found:
+    """Labels the queries by classes that an earlier `predict` wrote."""
+    classifier = FewShotClassifier.load(path, model)
+    return Found(
+        classifier=classifier,
+        support={str(name): [] for name in classifier.classes_},
+        queries=_answered(classifier, model, query),
+        unlabeled=[],
+        trusted=frozenset(),
+        adapt="before",
+    )
+
+
+def _answered(
+    classifier: FewShotClassifier, model: ServedModel, query: Images
+) -> list[Prediction]:
+    asked = _embedded(query.paths, model, "classifying")
+    return list(_labelled(classifier, query, asked))
 
 
 class _Batch(NamedTuple):

@@ -37,13 +37,18 @@ class Preprocess:
     @classmethod
     def from_config(cls, config: TrainConfig) -> "Preprocess":
         """What a run's images went through before it was trained on them."""
-        height, width, channels = config.image_shape
-        if config.dataset in toy.NAMES or height != width or channels not in (1, 3):
+        return cls.of_shape(config.image_shape, config.dataset)
+
+    @classmethod
+    def of_shape(cls, image_shape: tuple[int, ...], dataset: str) -> "Preprocess":
+        """The same of a shape [height, width, channels] and where it comes from."""
+        height, width, channels = image_shape
+        if dataset in toy.NAMES or height != width or channels not in (1, 3):
             raise UserError(
-                f"a model of {config.dataset} takes inputs of {config.image_shape}, "
-                "not square images, so it cannot be exported"
+                f"a model of {dataset} takes inputs of {image_shape}, not square "
+                "images, so it cannot be exported"
             )
-        return cls(height, channels, CANVAS.get(config.dataset, height))
+        return cls(height, channels, CANVAS.get(dataset, height))
 
     @property
     def drawings(self) -> bool:

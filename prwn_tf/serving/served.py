@@ -1,8 +1,8 @@
-"""A model that is ready to embed images: an export, or a run's workdir."""
+"""A model that is ready to embed images: an export, a run's workdir, or in memory."""
 
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from prwn_tf.errors import UserError
 from prwn_tf.serving import manifest
 from prwn_tf.serving.preprocess import Preprocess
 
+if TYPE_CHECKING:
+    from prwn_tf.model import FewShotModel
+
 KERAS_FILES = (b"PK\x03\x04", b"\x89HDF")
 
 
@@ -21,13 +24,13 @@ class ServedModel:
     """Embeds images; safe to use from several threads.
 
     Attributes:
-        path: where it was opened.
+        path: where it was opened; None if it was in memory.
         about: what is known of it, as in an export's manifest.
     """
 
     def __init__(
         self,
-        path: pathlib.Path,
+        path: pathlib.Path | None,
         embed: Callable[[np.ndarray], np.ndarray],
         preprocess: Preprocess,
         about: dict[str, Any],
@@ -61,6 +64,8 @@ class ServedModel:
         return self  # nothing in it changes, and scikit-learn copies a lot
 
     def __reduce__(self):
+        if self.path is None:
+            raise TypeError("a model in memory cannot be pickled; use one thread")
         return open_model, (self.path,)
 
     def __repr__(self) -> str:
@@ -123,6 +128,22 @@ def open_export(path: str | pathlib.Path) -> ServedModel:
         reason = str(error).splitlines()[0]
         raise UserError(f"{path} cannot be loaded: {reason}") from error
     return ServedModel(path, _on_arrays(embed, loaded), preprocess, about)
+
+
+def from_model(model: "FewShotModel", image_shape: tuple[int, ...]) -> ServedModel:
+    """A model in memory, with whatever encoder, as it is now.
+
+    Args:
+        image_shape: the height, width and channels that it was built for.
+    """
+    from prwn_tf.serving.module import Functions
+
+    preprocess = Preprocess.of_shape(tuple(image_shape), "in memory")
+    functions = Functions(model, preprocess)
+    about = {"embedding_size": functions.size, "fingerprint": functions.fingerprint()}
+    return ServedModel(
+        None, _on_arrays(functions.signatures["embed"]), preprocess, about
+    )
 
 
 def _on_arrays(embed: Callable, *kept: Any) -> Callable[[np.ndarray], np.ndarray]:

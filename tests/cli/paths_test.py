@@ -73,5 +73,23 @@ def test_a_full_disk_that_nobody_foresaw(capsys):
         with open("/dev/full", "w") as file:
             file.write("x")
 
-    assert cli._guarded(main, ["program"]) == 4
+    assert cli.exit_code(main) == 4
     assert "No space left on device" in capsys.readouterr().err
+
+
+class ResourceExhaustedError(Exception):
+    """Called as TensorFlow's is."""
+
+
+@pytest.mark.parametrize("kind", [MemoryError, ResourceExhaustedError])
+def test_too_little_memory(capsys, kind):
+    def main():
+        raise kind("OOM when allocating")
+
+    assert cli.exit_code(main) == 2
+    assert "not enough memory; lower --train_way" in capsys.readouterr().err
+
+
+def test_what_nobody_foresaw_is_not_hidden():
+    with pytest.raises(ZeroDivisionError):
+        cli.exit_code(lambda: 1 / 0)

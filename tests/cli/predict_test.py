@@ -116,6 +116,44 @@ def test_says_which_unlabelled_images_it_trusts(predicted):
     assert len(rows) == 12
 
 
+def test_one_image_by_what_was_learned_before(predicted, model, folders, tmp_path):
+    output, _ = predicted
+    query = next((folders / "query").rglob("*.png"))
+    name = query.relative_to(folders / "query").as_posix()
+    changes = {"support": None, "unlabeled": None, "query": query}
+    changes["classes"] = output / "classes.npz"
+    result = program.run("predict", *flags(model, folders, tmp_path, changes))
+    assert result.returncode == 0, result.stderr
+    assert "3 classes learned before" in result.stdout
+    [row] = read(tmp_path / "predictions.csv")
+    [before] = [
+        each for each in read(output / "predictions.csv") if each["file"] == name
+    ]
+    assert row["file"] == query.name
+    for column in ("label", "runner_up"):
+        assert row[column] == before[column]
+    for column in ("probability", "margin", "out_of_class"):
+        assert float(row[column]) == pytest.approx(float(before[column]), abs=1e-4)
+    assert "learned before" in (tmp_path / "gallery.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"support": None}, "give one of them"),
+        ({"classes": "classes.npz"}, "give one of them"),
+        ({"support": None, "classes": "classes.npz"}, "leave out --unlabeled"),
+        (
+            {"support": None, "unlabeled": None, "classes": "nowhere.npz"},
+            "nowhere.npz: No such file",
+        ),
+    ],
+)
+def test_where_the_classes_come_from(model, folders, tmp_path, changes, text):
+    result = program.run("predict", *flags(model, folders, tmp_path, changes))
+    program.assert_one_line(result, 2, text)
+
+
 def test_without_unlabelled_images(model, folders, tmp_path):
     (tmp_path / "unlabeled.csv").write_text("of an earlier call")
     result = program.run(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import zipfile
 
@@ -276,6 +277,17 @@ def test_a_link_to_a_larger_disk_stays_one(tmp_path, source, times):
     assert len(stores["train"].read(np.arange(5))) == 5
     assert [path.name for path in (tmp_path / "large").iterdir()] == ["mine"]
     assert {path.name for path in tmp_path.iterdir()} == {"in", "folder", "large"}
+
+
+def test_the_smallest_class_is_named(tmp_path, source):
+    prepare(tmp_path, source)
+    assert "train: 3 classes, 12 images" in summary.lines(tmp_path / "folder")
+    for name in NAMES:
+        (source / name / "0.png").unlink()
+    made.class_folders(source, ["class a"], images=5)
+    prepare(tmp_path, source)
+    text = "\n".join(summary.lines(tmp_path / "folder"))
+    assert re.search(r"\d images, 3 in the smallest \(class \w\)\n", text)
 
 
 def test_bad_images_without_labels(tmp_path, source):

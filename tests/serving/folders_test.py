@@ -25,6 +25,13 @@ def test_names_that_are_the_same_for_people(tmp_path, names):
         folders.support(tmp_path)
 
 
+def test_one_image(tmp_path):
+    path = tmp_path / "photo.png"
+    path.write_bytes(b"")
+    found = folders.images(path, "query")
+    assert [found.name(each) for each in found.paths] == ["photo.png"]
+
+
 def test_one_class(tmp_path):
     made.class_folders(tmp_path, ["ant"], images=3)
     with pytest.raises(UserError, match="one class, 'ant'"):
@@ -65,9 +72,11 @@ def test_images_of_any_folder(tmp_path):
 def test_a_folder_that_cannot_be_used(tmp_path, name, text):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
-    for find in (lambda path: folders.images(path, "support"), folders.support):
+    with pytest.raises(UserError, match=text):
+        folders.support(tmp_path / name)
+    if name != "file":
         with pytest.raises(UserError, match=text):
-            find(tmp_path / name)
+            folders.images(tmp_path / name, "query")
 
 
 def test_prepared_data_is_no_support_set(tmp_path, make_store):

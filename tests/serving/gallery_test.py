@@ -107,7 +107,8 @@ def some(count: int, label: str = "ant", **more) -> list[Prediction]:
 
 def found_of(queries, unlabeled=(), trusted=(), classes=("ant", "bee")) -> Found:
     support = {name: [f"/{name}/x"] for name in classes}
-    return Found(support, list(queries), list(unlabeled), frozenset(trusted), "filter")
+    crowd = list(unlabeled)
+    return Found(None, support, list(queries), crowd, frozenset(trusted), "filter")
 
 
 def test_the_ends_of_a_large_class_are_chosen():

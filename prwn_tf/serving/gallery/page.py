@@ -19,6 +19,7 @@ from prwn_tf.serving.served import ServedModel
 
 DOUBTFUL = 0.6  # probabilities below this are marked
 _USES = {
+    "before": "The classes were learned before.",
     "none": "Unlabelled images did not move the classes.",
     "refine": "All unlabelled images moved the classes.",
     "filter": "Unlabelled images that the walk trusts moved the classes.",
@@ -104,7 +105,7 @@ def _header(found: Found, model: ServedModel, title: str) -> str:
     labelled = sum(not each.problem for each in found.queries)
     facts = [
         (f"{len(found.support):,}", "classes"),
-        (f"{examples:,}", "examples"),
+        *([(f"{examples:,}", "examples")] if examples else []),
         (f"{labelled:,}", "images labelled"),
     ]
     if found.unlabeled:
@@ -143,12 +144,13 @@ def _class(index: int, shown: ClassChoice, sources: Mapping[str, str]) -> str:
     hidden = f"<span class=more>and {more:,} more</span>" * (more > 0)
     number, mean = _count(shown.predicted, "image"), _percent(shown.certainty)
     about = f"{number}, {mean} on average" if shown.predicted else "no image"
-    given = _count(shown.examples_given, "example")
+    given = f"Your {_count(shown.examples_given, 'example')}"
+    given = given if shown.examples_given else "Learned before"
     grids = _grid("Most certain" * bool(shown.least), shown.most, sources)
     grids += _grid("Least certain", shown.least, sources)
     return (
         f"<section id=class-{index}><h2>{_text(shown.name)} <small>{about}</small></h2>"
-        f"<div class=examples><span class=what>Your {given}</span>{examples}{hidden}"
+        f"<div class=examples><span class=what>{given}</span>{examples}{hidden}"
         f"</div>{grids}</section>"
     )
 
