@@ -30,6 +30,7 @@ _WITHOUT = (
     Cell("PRWN", "prwn", "none", 98.28, 0.15),
     Cell("PN + semi-supervised inference", "pn", "refine", 97.45, 0.05),
     Cell("PN, 20-way, + semi-supervised inference", "pn_20way", "refine", None),
+    Cell("PN_VAT + semi-supervised inference", "pn_vat", "refine", None),
     Cell("PN + soft k-means", "soft_kmeans", "none", 97.25, 0.10),
     Cell("PN + soft k-means + cluster", "cluster_kmeans", "none", 97.68, 0.07),
     Cell("PN + masked soft k-means", "masked_kmeans", "none", 97.52, 0.07),
