@@ -144,14 +144,16 @@ def _class(index: int, shown: ClassChoice, sources: Mapping[str, str]) -> str:
     hidden = f"<span class=more>and {more:,} more</span>" * (more > 0)
     number, mean = _count(shown.predicted, "image"), _percent(shown.certainty)
     about = f"{number}, {mean} on average" if shown.predicted else "no image"
-    given = f"Your {_count(shown.examples_given, 'example')}"
-    given = given if shown.examples_given else "Learned before"
+    given = _count(shown.examples_given, "example")
+    examples = (
+        f"<div class=examples><span class=what>Your {given}</span>{examples}{hidden}"
+        "</div>"
+    ) * bool(shown.examples_given)
     grids = _grid("Most certain" * bool(shown.least), shown.most, sources)
     grids += _grid("Least certain", shown.least, sources)
     return (
         f"<section id=class-{index}><h2>{_text(shown.name)} <small>{about}</small></h2>"
-        f"<div class=examples><span class=what>{given}</span>{examples}{hidden}"
-        f"</div>{grids}</section>"
+        f"{examples}{grids}</section>"
     )
 
 
