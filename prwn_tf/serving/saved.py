@@ -68,6 +68,10 @@ def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
             return {name: found[name] for name in found.files}
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    # NumPy and zipfile meet damaged bytes with errors of a dozen types.
+    # NumPy and zipfile meet damaged bytes with errors of a dozen types, and NumPy
+    # advises to unpickle them.
     except Exception as error:
-        raise UserError(f"{path} is not a saved classifier: {error}") from error
+        raise UserError(
+            f"{path} is not a saved classifier, or is damaged; give what "
+            "FewShotClassifier.save or predict wrote"
+        ) from error

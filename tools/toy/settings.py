@@ -86,9 +86,9 @@ def equal_epochs(dataset: str) -> Setting:
     """Every model makes 300 passes over the points that it uses.
 
     So the model with few labels takes a tenth or a twentieth of the steps: 16 points
-    of a class make an episode of one shot and 15 queries. The rate of the spiral
-    is larger than the tuned one, for 300 steps are few; that of the circles is a
-    hundredth of it, so that few labels are hardly learned in 300 steps;
+    of a class make an episode of one shot and 15 queries. How the rate of the
+    spiral was chosen is not recorded; that of the circles is a hundredth of the tuned
+    one, so that few labels are hardly learned in 300 steps;
     at the tuned one they are, and the walk has no gain.
     """
     labeled = _rounded(EPOCHS * LABELS[dataset] / 16)

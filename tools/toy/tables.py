@@ -33,11 +33,10 @@ def report(found: Mapping["Key", "Trained"], command: str, swept_steps: int) -> 
         "## Equal epochs: every model passes 300 times over the points it uses",
         "The model with few labels then takes a tenth (spiral) or a twentieth "
         '(circles) of the steps of the others. The paper says "300 epochs" and not '
-        "what an epoch is. The rates of this table are not the tuned ones: that of the "
-        "spiral is larger, because 300 steps are few, and that of the circles, a "
-        "hundredth, was chosen to show a gap like the paper's: the model with few "
-        "labels is hardly trained when it ends. At the tuned rates, after as many "
-        "steps or "
+        "what an epoch is. The rates of this table are not the tuned ones: how that of "
+        "the spiral was chosen is not recorded, and that of the circles, a hundredth, "
+        "was chosen to show a gap like the paper's: the model with few labels is "
+        "hardly trained when it ends. At the tuned rates, after as many steps or "
         f"somewhat fewer: {_at_tuned_rate(found)}.",
         _sections(found, "epochs"),
         "## Where the walk helps: length of training",
