@@ -13,31 +13,32 @@ import dataclasses
 
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets, flag_values, runs
+from prwn_tf import cli, files, runs
+from prwn_tf.analysis import analyses, figures
+from prwn_tf.analysis.analyses import ANALYSES
+from prwn_tf.cli import define, read
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pools
-from prwn_tf.evaluation import analyses, figures
-from prwn_tf.evaluation.analyses import ANALYSES
 
 FLAGS = flags.FLAGS
-flag_sets.define_analysis_flags()
-flag_sets.define_task_flags(default_episodes="300")
-flag_sets.define_data_flags()
+define.define_analysis_flags()
+define.define_task_flags(default_episodes="300")
+define.define_data_flags()
 flags.DEFINE_multi_string(
     "what", [",".join(ANALYSES)], f"Any of {', '.join(ANALYSES)}, with commas."
 )
-flag_sets.define_integers(
+define.define_integers(
     "ways", None, "Ways to test; default: the published ones, to 800.", lower_bound=2
 )
 flags.DEFINE_integer("walk_steps", 10, "Inner steps, at most.", lower_bound=0)
 flags.DEFINE_float(
     "epsilon", 8.0, "How far an image is moved for consistency.", lower_bound=0
 )
-flags.adopt_module_key_flags(flag_sets)
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    what = flag_values.chosen("what", ANALYSES)
+    what = read.chosen("what", ANALYSES)
     found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
     if "embedding" in what:
         figures.require("sklearn")
@@ -48,7 +49,7 @@ def main() -> None:
     if "ways" in what:
         for way in FLAGS.ways or [test.way]:
             pools.check(split, dataclasses.replace(test, way=way))
-    settings = flag_values.analysis_settings(
+    settings = read.analysis_settings(
         spec,
         test,
         ways=tuple(FLAGS.ways or ()),
@@ -76,8 +77,8 @@ def episodes(test: EpisodeSpec) -> tuple[EpisodeSpec, EpisodeSpec]:
 
     No question is asked of the former, but every episode has one.
     """
-    walked = flag_values.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
-    tested = dataclasses.replace(flag_values.task_spec(test), distractors=0)
+    walked = read.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
+    tested = dataclasses.replace(read.task_spec(test), distractors=0)
     return dataclasses.replace(walked, query=1), tested
 
 

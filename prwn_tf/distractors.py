@@ -10,21 +10,22 @@ class, as in the paper's analysis.
 
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets, flag_values, runs
+from prwn_tf import cli, files, runs
+from prwn_tf.cli import define, read
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 
 FLAGS = flags.FLAGS
-flag_sets.define_analysis_flags()
-flag_sets.define_task_flags(default_episodes="300")
-flag_sets.define_data_flags()
-flags.adopt_module_key_flags(flag_sets)
+define.define_analysis_flags()
+define.define_task_flags(default_episodes="300")
+define.define_data_flags()
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
     found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
-    spec = flag_values.task_spec(default_spec(found[0].config.test, FLAGS.way))
+    spec = read.task_spec(default_spec(found[0].config.test, FLAGS.way))
     if spec.distractors == 0 or spec.unlabeled == 0:
         raise UserError(
             "episodes need distractors among their unlabelled images, got "
@@ -32,12 +33,12 @@ def main() -> None:
         )
     stores = runs.open_data(found, cli.data_dir())
     pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
-    settings = flag_values.analysis_settings(spec, found[0].config.test)
+    settings = read.analysis_settings(spec, found[0].config.test)
     output = cli.path(FLAGS.output or found[0].workdir.path / "analysis")
     files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
-    from prwn_tf.evaluation import distraction
+    from prwn_tf.analysis import distraction
 
     subjects = [run.subject(stores, FLAGS.split) for run in found]
     finding = distraction.find(subjects, settings)

@@ -10,7 +10,8 @@ in a flag give a table of all combinations.
 
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets, flag_values
+from prwn_tf import cli, files
+from prwn_tf.cli import define, read
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
@@ -18,10 +19,10 @@ from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-flag_sets.define_task_flags(
+define.define_task_flags(
     several=True, default_episodes="as many as the run was tested on"
 )
-flag_sets.define_data_flags()
+define.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the trained run.", required=True)
 flags.DEFINE_multi_string(
     "adapt",
@@ -39,14 +40,14 @@ flags.DEFINE_bool(
     "Also write evaluation_images.csv: the images of every episode, by class and "
     "place in it.",
 )
-flags.adopt_module_key_flags(flag_sets)
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
     workdir = Workdir(cli.path(FLAGS.workdir))
     config = workdir.load_config()
-    adaptations = flag_values.chosen("adapt", ADAPTATIONS)
-    specs = flag_values.task_specs(config.test)
+    adaptations = read.chosen("adapt", ADAPTATIONS)
+    specs = read.task_specs(config.test)
     check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     workdir.check_data(config, stores)
@@ -58,7 +59,7 @@ def main() -> None:
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import experiment
-    from prwn_tf.evaluation import drawn, report
+    from prwn_tf.evaluation import episode_images, report
     from prwn_tf.training import weights
 
     run = experiment.create(config, workdir, stores)
@@ -76,10 +77,10 @@ def main() -> None:
     images = output / "evaluation_images.csv"
     images.unlink(missing_ok=True)  # of other episodes
     if FLAGS.dump_episodes:
-        rows = drawn.rows(
+        rows = episode_images.rows(
             stores[FLAGS.split], split_pools, specs, episodes, config.eval_seed
         )
-        files.write_csv(images, drawn.HEADER, rows)
+        files.write_csv(images, episode_images.HEADER, rows)
     print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")
     print(report.heading(found))
     print(report.table(found) if len(specs) > 1 else "\n".join(map(str, found)))

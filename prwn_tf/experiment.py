@@ -13,7 +13,7 @@ import tqdm
 from prwn_tf import config as config_lib
 from prwn_tf import files
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
-from prwn_tf.data.store import ClassStore, training_store
+from prwn_tf.data.store.reader import ClassStore, training_store
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.evaluation import report

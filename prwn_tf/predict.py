@@ -19,7 +19,7 @@ from absl import flags
 from prwn_tf import cli, files
 from prwn_tf.config import ADAPTATIONS
 from prwn_tf.errors import UserError
-from prwn_tf.serving import folders, served
+from prwn_tf.serving import folders, models
 
 if TYPE_CHECKING:
     from prwn_tf.serving.predictions import Found
@@ -51,7 +51,7 @@ flags.DEFINE_enum(
 
 def main() -> None:
     path, output = cli.path(FLAGS.model), cli.path(FLAGS.output)
-    served.check(path)
+    models.check(path)
     check_source()
     if FLAGS.support is not None:
         support = folders.support(cli.path(FLAGS.support))
@@ -70,7 +70,7 @@ def main() -> None:
     from prwn_tf.serving import predictions
     from prwn_tf.serving.gallery import page
 
-    model = served.open_model(path)
+    model = models.open_model(path)
     print(describe(model))
     if FLAGS.classes is not None:
         found = predictions.predict_again(cli.path(FLAGS.classes), model, query)
@@ -99,7 +99,7 @@ def check_source() -> None:
         )
 
 
-def describe(model: served.ServedModel) -> str:
+def describe(model: models.ServedModel) -> str:
     """What is about to run."""
     about = model.about
     text = (

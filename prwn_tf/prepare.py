@@ -16,12 +16,15 @@ import sys
 
 from absl import flags
 
-from prwn_tf import cli, flag_sets
-from prwn_tf.data import catalog, folder, store, summary
+from prwn_tf import cli
+from prwn_tf.cli import define
+from prwn_tf.data import catalog
+from prwn_tf.data.sets import folder
+from prwn_tf.data.store import reader, summary
 from prwn_tf.errors import UserError
 
 FLAGS = flags.FLAGS
-flag_sets.define_data_flags()
+define.define_data_flags()
 flags.DEFINE_enum("dataset", "glyphs", list(catalog.DATASETS), "Data set.")
 flags.DEFINE_string(
     "source",
@@ -63,7 +66,7 @@ flags.DEFINE_integer(
 flags.DEFINE_boolean(
     "verify", False, "Only check what is prepared against the hashes in its manifest."
 )
-flags.adopt_module_key_flags(flag_sets)
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
@@ -76,7 +79,7 @@ def main() -> None:
         raise UserError(
             f"there is nothing to verify: {directory} is not a prepared data set"
         )
-    store.verify(directory)
+    reader.verify(directory)
     print("\n".join(summary.lines(directory)))
     print(f"{FLAGS.dataset} is prepared and verified in {directory}")
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
-from prwn_tf.data.store import ClassStore
+from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 if TYPE_CHECKING:
-    from prwn_tf.evaluation.subject import Subject
+    from prwn_tf.analysis.subject import Subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Run:
     def subject(self, stores: dict[str, ClassStore], split: str) -> "Subject":
         """Its selected checkpoint, with a split embedded."""
         from prwn_tf import experiment
-        from prwn_tf.evaluation.subject import Subject
+        from prwn_tf.analysis.subject import Subject
         from prwn_tf.training import weights
 
         run = experiment.create(self.config, self.workdir, stores)

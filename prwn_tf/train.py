@@ -16,17 +16,19 @@ import dataclasses
 
 from absl import flags
 
-from prwn_tf import cli, flag_sets, flag_values, methods
+from prwn_tf import cli, methods
+from prwn_tf.cli import define, read
 from prwn_tf.config import TrainConfig
-from prwn_tf.data import catalog, store
+from prwn_tf.data import catalog
+from prwn_tf.data.store import reader
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-flag_sets.define_task_flags()
-flag_sets.define_train_flags()
-flag_sets.define_data_flags()
+define.define_task_flags()
+define.define_train_flags()
+define.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the run; default: runs/ and its task.")
 flags.DEFINE_boolean("restart", False, "Delete the run in the workdir and start over.")
 flags.DEFINE_boolean(
@@ -39,18 +41,18 @@ flags.DEFINE_boolean(
     False,
     "Compare the prepared data with its hashes first; sizes always are.",
 )
-flags.adopt_module_key_flags(flag_sets)
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    config = flag_values.train_config()
+    config = read.train_config()
     comparing = _comparing(config)
     workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
     with workdir.taken():
         stores = catalog.open_prepared(config.dataset, cli.data_dir())
         pools.for_run(config, stores)
         if FLAGS.verify_data:
-            store.verify(catalog.location(config.dataset, cli.data_dir()))
+            reader.verify(catalog.location(config.dataset, cli.data_dir()))
         # The last of the checks, because --restart deletes what is there.
         workdir.claim(config, restart=FLAGS.restart)
         workdir.check_data(config, stores)
@@ -59,7 +61,7 @@ def main() -> None:
     from prwn_tf import experiment
     from prwn_tf.evaluation import report
 
-    asked = flag_values.given_flags(__name__, "workdir", "restart", "verify_data")
+    asked = read.given_flags(__name__, "workdir", "restart", "verify_data")
     step, found = experiment.run(config, workdir, stores, asked)
     lines = [f"{config.method:14} {evaluation}" for evaluation in found]
     if comparing:
@@ -82,7 +84,7 @@ def _comparing(config: TrainConfig) -> bool:
 def _comparison(
     config: TrainConfig,
     workdir: Workdir,
-    stores: dict[str, store.ClassStore],
+    stores: dict[str, reader.ClassStore],
     accuracy: float,
 ) -> list[str]:
     """Trains without the walk, inside of the run with it: lines for the reader."""

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import prwn_tf  # noqa: F401  (sets the allocator before any test loads TensorFlow)
-from prwn_tf.data import glyphs, store, store_writer
+from prwn_tf.data.sets import glyphs
+from prwn_tf.data.store import reader
+from prwn_tf.data.store import writer as writer_lib
 
 SHARED = pathlib.Path(__file__).parents[2] / "shared"
 
@@ -33,15 +35,15 @@ def make_store(tmp_path):
     """Writes a store whose every image tells its split, class and place."""
 
     def make(counts: list[int], shape=(8, 8, 1), name="made") -> dict:
-        with store_writer.StoreWriter(
+        with writer_lib.StoreWriter(
             tmp_path / name, image_shape=shape, about={}
         ) as writer:
-            for split in store.SPLITS:
+            for split in reader.SPLITS:
                 for index, count in enumerate(counts):
                     images = np.zeros((count, *shape), np.uint8)
                     images[:, 0, 0, 0] = index
                     images[:, 0, 1, 0] = np.arange(count)
                     writer.add(split, f"class{index}", images)
-        return store.open_dataset(tmp_path / name)
+        return reader.open_dataset(tmp_path / name)
 
     return make

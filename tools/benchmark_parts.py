@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from prwn_tf import experiment, methods, protocols
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
-from prwn_tf.data import store as store_lib
-from prwn_tf.data import store_writer
+from prwn_tf.data.store import reader as store_lib
+from prwn_tf.data.store import writer as writer_lib
 from prwn_tf.episodes import pipeline, pools
 from prwn_tf.evaluation.embeddings import Embedder
 from prwn_tf.evaluation.evaluate import Evaluator
@@ -57,7 +57,7 @@ def _noise_store(folder: pathlib.Path, classes: int) -> store_lib.ClassStore:
     """A split of the size of Omniglot's test split."""
     images = np.random.default_rng(0).integers(0, 256, (20, 28, 28, 1), np.uint8)
     shape = images.shape[1:]
-    with store_writer.StoreWriter(folder, image_shape=shape, about={}) as writer:
+    with writer_lib.StoreWriter(folder, image_shape=shape, about={}) as writer:
         for index in range(classes):
             writer.add("test", str(index), np.roll(images, index, axis=1))
     return store_lib.open_dataset(folder)["test"]
@@ -151,7 +151,7 @@ def train_from_sparse(
 ) -> str:
     """Reads 4 GB of mini-ImageNet's episodes, with a training step after every 50."""
     shape = (84, 84, 3)
-    with store_writer.StoreWriter(folder, image_shape=shape, about={}):
+    with writer_lib.StoreWriter(folder, image_shape=shape, about={}):
         pass
     path = folder / "train.bin"
     os.truncate(path, SPARSE_CLASSES * SPARSE_IMAGES * int(np.prod(shape)))

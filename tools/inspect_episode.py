@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from absl import flags
 
-from prwn_tf import cli, files, flag_sets, flag_values
+from prwn_tf import cli, files
+from prwn_tf.cli import define, read
 from prwn_tf.config import MOST, EpisodeSpec, TrainConfig
-from prwn_tf.data import catalog, store
+from prwn_tf.data import catalog
+from prwn_tf.data.store import reader
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 
@@ -23,17 +25,17 @@ if TYPE_CHECKING:
     from prwn_tf.episodes.plan import Plan
 
 FLAGS = flags.FLAGS
-flag_sets.define_task_flags()
-flag_sets.define_train_flags()
-flag_sets.define_data_flags()
-flags.DEFINE_enum("split", "test", list(store.SPLITS), "Classes to draw from.")
+define.define_task_flags()
+define.define_train_flags()
+define.define_data_flags()
+flags.DEFINE_enum("split", "test", list(reader.SPLITS), "Classes to draw from.")
 flags.DEFINE_integer("episode", 0, "Which episode.", 0, MOST)
 flags.DEFINE_string("output", "episode.png", "The picture.")
-flags.adopt_module_key_flags(flag_sets)
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    config = flag_values.train_config()
+    config = read.train_config()
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     if stores["train"].dtype != np.uint8:
         raise UserError(f"{config.dataset} has points of a plane, not images")
@@ -56,7 +58,7 @@ def main() -> None:
 
 
 def episode(
-    config: TrainConfig, stores: dict[str, store.ClassStore], pool: pools.Pools
+    config: TrainConfig, stores: dict[str, reader.ClassStore], pool: pools.Pools
 ) -> tuple[EpisodeSpec, "Plan", "Episode"]:
     """The episode that the flags name: how it is made up, its rows and its images."""
     from prwn_tf.episodes import pipeline, plan
@@ -64,7 +66,7 @@ def episode(
     training = FLAGS.split == "train"
     spec = config.train if training else config.test
     seed = config.seed if training else config.eval_seed
-    images = store.training_store(stores) if training else stores[FLAGS.split]
+    images = reader.training_store(stores) if training else stores[FLAGS.split]
     index = FLAGS.episode
     found = pipeline.episodes(images, pool, spec, seed, index, index + 1)
     return spec, plan.planner(pool, spec, seed)(index), next(iter(found))

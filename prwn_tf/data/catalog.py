@@ -6,22 +6,11 @@ import functools
 import pathlib
 from collections.abc import Callable
 
-from prwn_tf import files
-from prwn_tf.data import (
-    folder,
-    glyphs,
-    imagenet,
-    ingest,
-    locks,
-    manifest,
-    omniglot,
-    sources,
-    store,
-    store_writer,
-    toy,
-    tree,
-)
+from prwn_tf import files, locks
+from prwn_tf.data import ingest, sources, tree
 from prwn_tf.data.raw import Import, RawClass
+from prwn_tf.data.sets import folder, glyphs, imagenet, omniglot, toy
+from prwn_tf.data.store import manifest, reader, writer
 from prwn_tf.errors import UserError
 
 
@@ -74,7 +63,7 @@ def location(name: str, data_dir: pathlib.Path) -> pathlib.Path:
 
 def is_prepared(directory: pathlib.Path) -> bool:
     """Whether a folder is a complete data set."""
-    return (directory / store.MANIFEST).exists()
+    return (directory / reader.MANIFEST).exists()
 
 
 def prepare(
@@ -90,7 +79,7 @@ def prepare(
     """
     _check_options(name, options)
     directory = location(name, data_dir)
-    store_writer.check_replaceable(directory)
+    writer.check_replaceable(directory)
     if name in DRAWN:
         with _alone(directory, wait=True):
             DRAWN[name][1](directory)
@@ -169,7 +158,7 @@ def _found(
         return plan
     # What is held out for test must not be trained on, wherever it lies.
     images = folder.find_unlabeled(unlabeled, exclude=[raw])
-    pool = RawClass(store.UNLABELED, store.UNLABELED, images)
+    pool = RawClass(reader.UNLABELED, reader.UNLABELED, images)
     return dataclasses.replace(plan, classes=[*plan.classes, pool])
 
 
@@ -184,7 +173,7 @@ def _check_options(name: str, options: Options) -> None:
             )
 
 
-def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, store.ClassStore]:
+def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, reader.ClassStore]:
     """The splits of a data set; those made by code are drawn on first use."""
     directory = location(name, data_dir)
     if name in DRAWN:
@@ -194,7 +183,7 @@ def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, store.ClassSto
             f"data set {name} is not prepared in {data_dir}; {how_to_prepare(name)} "
             f"--data_dir={data_dir}"
         )
-    return store.open_dataset(directory)
+    return reader.open_dataset(directory)
 
 
 def how_to_prepare(name: str) -> str:
@@ -220,4 +209,4 @@ def _drawn(directory: pathlib.Path, version: int) -> bool:
     """Whether a drawn data set is there, and of this version."""
     if not is_prepared(directory):
         return False
-    return store.read_manifest(directory).get("version") == version
+    return reader.read_manifest(directory).get("version") == version

@@ -12,11 +12,11 @@ import numpy as np
 import tqdm
 
 from prwn_tf import files
-from prwn_tf.data.images import BATCH, Decoder
 from prwn_tf.data.raw import FEWEST, Images, Import, RawClass
-from prwn_tf.data.store import UNLABELED
-from prwn_tf.data.store_writer import StoreWriter
+from prwn_tf.data.store.reader import UNLABELED
+from prwn_tf.data.store.writer import StoreWriter
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.images.decoder import BATCH, Decoder
 
 VERSION = 2  # to be raised with any change of a decoded pixel
 WORKERS = min(8, os.cpu_count() or 1)

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from prwn_tf.data import tree
-from prwn_tf.data.image_header import UnusableImageError
-from prwn_tf.data.lazy_array import LazyArray
-from prwn_tf.data.store import SPLITS
+from prwn_tf.data.formats.lazy_array import LazyArray
+from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.errors import UserError
+from prwn_tf.images.header import UnusableImageError
 
 FILE_LIMIT = 2**28
 FEWEST = 2  # images of a class

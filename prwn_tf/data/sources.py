@@ -5,7 +5,9 @@ import os
 import pathlib
 from collections.abc import Iterator
 
-from prwn_tf.data import archives, imagenet, legacy_pickle, tree
+from prwn_tf.data import tree
+from prwn_tf.data.formats import archives, pickles
+from prwn_tf.data.sets import imagenet
 from prwn_tf.errors import StorageError, UserError
 
 Named = dict[pathlib.Path, str]
@@ -48,7 +50,7 @@ def _archives(source: pathlib.Path) -> tuple[Named, Named]:
     Each with its name in the source, if that is a folder.
     """
     if not source.is_dir():
-        is_pickle = legacy_pickle.looks_like_one(tree.beginning(source))
+        is_pickle = pickles.looks_like_one(tree.beginning(source))
         return ({} if is_pickle else {source: ""}), {}
     packed, lists = {}, {}
     for folder in tree.walk(source):

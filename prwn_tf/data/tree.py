@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from prwn_tf.data import image_header, manifest
+from prwn_tf.data.store import manifest
 from prwn_tf.errors import UserError
+from prwn_tf.images import header
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp")
 NOT_IMAGES = "files that are not JPEG, PNG, GIF or BMP images"  # for summaries
@@ -109,7 +110,7 @@ def _images_among(path: str, names: Sequence[str]) -> list[str]:
 
 
 def _is_image(path: str, name: str) -> bool:
-    return image_header.kind_of(beginning(os.path.join(path, name))) in ("jpeg", "png")
+    return header.kind_of(beginning(os.path.join(path, name))) in ("jpeg", "png")
 
 
 def beginning(path: str | os.PathLike[str]) -> bytes:

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data.store import ClassStore
+from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes.pools import Pools
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data.store import SPLITS
+from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.episodes.pools import Pools
 
 

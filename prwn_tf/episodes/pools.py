@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from prwn_tf.config import EpisodeSpec, TrainConfig
-from prwn_tf.data.store import UNLABELED, ClassStore
+from prwn_tf.data.store.reader import UNLABELED, ClassStore
 from prwn_tf.errors import UserError
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tqdm
 
 from prwn_tf import files
-from prwn_tf.data.store import ClassStore
+from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import StorageError
 from prwn_tf.model import FewShotModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from prwn_tf.config import ADAPTATIONS
-from prwn_tf.serving import inputs, saved, served
+from prwn_tf.serving import classifier_file, inputs, models
 from prwn_tf.serving.estimator import (
     BaseEstimator,
     ClassifierMixin,
@@ -20,7 +20,7 @@ from prwn_tf.serving.estimator import (
     TransformerMixin,
 )
 from prwn_tf.serving.inputs import InputError
-from prwn_tf.serving.served import ServedModel
+from prwn_tf.serving.models import ServedModel
 
 if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
@@ -69,19 +69,19 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     @classmethod
     def from_export(cls, path: str | os.PathLike, **settings: Any):
         """With a model that `python -m prwn_tf.export` wrote, once it is verified."""
-        return cls(served.open_export(path), **settings)
+        return cls(models.open_export(path), **settings)
 
     @classmethod
     def from_workdir(cls, path: str | os.PathLike, **settings: Any):
         """With the model of a finished run; its data set is not needed."""
-        return cls(served.open_workdir(path), **settings)
+        return cls(models.open_workdir(path), **settings)
 
     @classmethod
     def from_model(
         cls, model: "FewShotModel", image_shape: tuple[int, ...], **settings: Any
     ):
         """With a model that was trained in this program, whatever its encoder."""
-        return cls(served.from_model(model, image_shape), **settings)
+        return cls(models.from_model(model, image_shape), **settings)
 
     def fit(
         self,
@@ -177,10 +177,10 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike) -> None:
         """Writes what was fitted to a file: prototypes and class names, no images."""
         self._check_fitted()
-        fitted = saved.Fitted(
+        fitted = classifier_file.Fitted(
             self.classes_, self.prototypes_, self.counts_, *(self.crowd_ or (None,) * 2)
         )
-        saved.write(pathlib.Path(path), fitted, self._opened())
+        classifier_file.write(pathlib.Path(path), fitted, self._opened())
 
     @classmethod
     def load(
@@ -188,7 +188,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     ) -> "FewShotClassifier":
         """What `save` wrote, for the same model."""
         classifier = cls(model)
-        fitted = saved.read(pathlib.Path(path), classifier._opened())
+        fitted = classifier_file.read(pathlib.Path(path), classifier._opened())
         classifier.classes_ = fitted.classes
         classifier.prototypes_, classifier.counts_ = fitted.prototypes, fitted.counts
         classifier.trust_ = classifier.trusted_ = None
@@ -216,7 +216,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.model, ServedModel):
             return self.model
         if getattr(self, "_path", None) != self.model:
-            self._model, self._path = served.open_model(self.model), self.model
+            self._model, self._path = models.open_model(self.model), self.model
         return self._model
 
     def _check_fitted(self) -> None:

@@ -3,8 +3,7 @@
 import pathlib
 from typing import Any
 
-from prwn_tf import files
-from prwn_tf.data import locks
+from prwn_tf import files, locks
 from prwn_tf.serving import manifest, trained
 from prwn_tf.training import workdir as workdir_lib
 

@@ -5,8 +5,8 @@ import pathlib
 import unicodedata
 from typing import NamedTuple
 
-from prwn_tf.data import folder as folder_lib
 from prwn_tf.data import tree
+from prwn_tf.data.sets import folder as folder_lib
 from prwn_tf.errors import UserError
 
 

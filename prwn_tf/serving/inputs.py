@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prwn_tf.data import raw
-from prwn_tf.data.image_header import UnusableImageError
-from prwn_tf.data.images import Decoder
 from prwn_tf.errors import UserError
-from prwn_tf.serving.served import ServedModel
+from prwn_tf.images.decoder import Decoder
+from prwn_tf.images.header import UnusableImageError
+from prwn_tf.serving.models import ServedModel
 
 CHANNELS = (1, 3, 4)
 # Kinds of Pillow's images whose numbers are not shades of gray, or of red, green, blue.
@@ -137,7 +137,7 @@ def _content(image: Any, background: int | None) -> bytes | np.ndarray:
     if image.shape[-1] == 1:
         return np.repeat(image, 3, axis=-1)
     if image.shape[-1] == 4 and background is not None:
-        from prwn_tf.data import decoding
+        from prwn_tf.images import decoding
 
         return decoding.over(image[..., :3], image[..., 3:], background).numpy()
     return image[..., :3]

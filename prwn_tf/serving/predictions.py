@@ -17,7 +17,7 @@ from prwn_tf.errors import UserError
 from prwn_tf.serving import inputs
 from prwn_tf.serving.classifier import FewShotClassifier
 from prwn_tf.serving.folders import Images
-from prwn_tf.serving.served import ServedModel
+from prwn_tf.serving.models import ServedModel
 
 CLASSES = "classes.npz"
 CROWD = 1000  # queries that stand in for unlabelled images, at most

@@ -8,9 +8,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from prwn_tf.config import TrainConfig
-from prwn_tf.data import omniglot, toy
-from prwn_tf.data.images import Decoder
+from prwn_tf.data.sets import omniglot, toy
 from prwn_tf.errors import UserError
+from prwn_tf.images.decoder import Decoder
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -65,7 +65,7 @@ class Preprocess:
 
     def decode(self, contents: "tf.Tensor") -> "tf.Tensor":
         """Encoded images [B] -> [B, size, size, channels], as part of a graph."""
-        from prwn_tf.data import decoding
+        from prwn_tf.images import decoding
 
         form = (self.size, self.canvas, self.background)
         return self._finish(decoding.squares(contents, *form))
@@ -74,7 +74,7 @@ class Preprocess:
         """Bytes [B, height, width, 1, 3 or 4] -> [B, size, size, channels]."""
         import tensorflow as tf
 
-        from prwn_tf.data import decoding
+        from prwn_tf.images import decoding
 
         resized = decoding.resize(self._color(pixels), self.size, self.canvas)
         return self._finish(tf.ensure_shape(resized, [None, self.size, self.size, 3]))
@@ -86,7 +86,7 @@ class Preprocess:
         """Gray is repeated; alpha is dropped, or lies over the background."""
         import tensorflow as tf
 
-        from prwn_tf.data import decoding
+        from prwn_tf.images import decoding
 
         channels = tf.shape(pixels)[-1]
         known = tf.debugging.Assert(

@@ -7,8 +7,8 @@ from prwn_tf import config as config_lib
 from prwn_tf import experiment, files, methods, runs
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
-from prwn_tf.serving.module import Functions
 from prwn_tf.serving.preprocess import Preprocess
+from prwn_tf.serving.signatures import Functions
 from prwn_tf.training import weights
 from prwn_tf.training.workdir import Workdir
 

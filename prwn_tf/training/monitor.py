@@ -14,10 +14,10 @@ from tensorboard.plugins.hparams import api as hparams
 
 from prwn_tf import files
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data import decoding
 from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import StorageError
+from prwn_tf.images import decoding
 
 SHOWN = 84  # pixels of an image on the projector page, at most
 

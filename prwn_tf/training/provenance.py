@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 
 from prwn_tf.config import TrainConfig
-from prwn_tf.data import manifest
-from prwn_tf.data.store import UNLABELED, ClassStore
+from prwn_tf.data.store import manifest
+from prwn_tf.data.store.reader import UNLABELED, ClassStore
 
 
 @dataclasses.dataclass(frozen=True)

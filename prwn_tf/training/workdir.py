@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from prwn_tf import __version__, files, methods
 from prwn_tf import config as config_lib
 from prwn_tf.config import TrainConfig
-from prwn_tf.data.store import ClassStore
+from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.errors import UserError
 from prwn_tf.training import provenance
 from prwn_tf.training.provenance import Provenance

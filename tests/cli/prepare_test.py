@@ -14,7 +14,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from prwn_tf.data import store, wnids
+from prwn_tf.data.sets import wnids
+from prwn_tf.data.store import reader
 from tests.cli import program
 from tests.data import made
 
@@ -282,7 +283,7 @@ def test_a_killed_import_is_completed_by_the_next(tmp_path):
     assert "train: 12 classes, 3,600 images" in again.stdout
     assert "partial: 88 of 100 classes are missing" in again.stdout
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["mini"]
-    stores = store.open_dataset(tmp_path / "data/mini")
+    stores = reader.open_dataset(tmp_path / "data/mini")
     np.testing.assert_array_equal(
         stores["train"].images[::300, 0, 0], [made.color(0, 0)] * 12
     )

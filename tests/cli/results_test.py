@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from prwn_tf.data import omniglot
+from prwn_tf.data.sets import omniglot
 from tests.cli import program
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"

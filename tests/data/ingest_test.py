@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from prwn_tf import files
-from prwn_tf.data import catalog, images, ingest, store, summary
+from prwn_tf.data import catalog, ingest
+from prwn_tf.data.store import reader, summary
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.images import decoder
 from tests.data import made
 
 NAMES = [f"class {letter}" for letter in "abcdefg"]
@@ -25,7 +27,7 @@ def source(tmp_path):
 def prepare(tmp_path, source, **options):
     options = {"image_size": made.SIZE} | options
     catalog.prepare("folder", tmp_path, catalog.Options(source=source, **options))
-    return store.open_dataset(tmp_path / "folder")
+    return reader.open_dataset(tmp_path / "folder")
 
 
 def refused(tmp_path, source, message, kind=UserError, **options):
@@ -48,7 +50,7 @@ def test_pixels_are_those_of_the_files(tmp_path, source):
 @pytest.mark.parametrize("decoded_bytes", [0, 2**26])
 def test_many_images_keep_their_order(tmp_path, monkeypatch, decoded_bytes):
     monkeypatch.setattr(ingest, "DECODED_BYTES", decoded_bytes)
-    monkeypatch.setattr(images, "LOADED_BYTES", 300)  # a few images at once
+    monkeypatch.setattr(decoder, "LOADED_BYTES", 300)  # a few images at once
     source = made.class_folders(tmp_path / "in", NAMES, images=150)
     stores = prepare(tmp_path, source)
 
@@ -59,9 +61,9 @@ def test_many_images_keep_their_order(tmp_path, monkeypatch, decoded_bytes):
 
 def test_the_same_images_give_the_same_bytes(tmp_path, source):
     prepare(tmp_path, source)
-    first = store.read_manifest(tmp_path / "folder")
+    first = reader.read_manifest(tmp_path / "folder")
     prepare(tmp_path, source)
-    assert store.read_manifest(tmp_path / "folder") == first
+    assert reader.read_manifest(tmp_path / "folder") == first
 
 
 BAD = {
@@ -103,7 +105,7 @@ def test_no_more_than_twenty_bad_images_are_named(tmp_path, source):
 def test_bad_images_can_be_left_out_and_are_recorded(tmp_path, source):
     spoil(source)
     stores = prepare(tmp_path, source, skip_bad_images=True)
-    manifest = store.read_manifest(tmp_path / "folder")
+    manifest = reader.read_manifest(tmp_path / "folder")
 
     assert sum(len(part) for part in stores.values()) == 4 * len(NAMES) + 1
     assert manifest["skipped"] == {"unreadable images": 4}
@@ -165,13 +167,13 @@ def test_what_is_replaced_is_said(tmp_path, source, capsys):
 
 def test_an_older_data_set_survives_a_failed_try(tmp_path, source):
     prepare(tmp_path, source)
-    before = store.read_manifest(tmp_path / "folder")
+    before = reader.read_manifest(tmp_path / "folder")
     spoil(source)
     with pytest.raises(UserError, match="cannot be decoded"):
         prepare(tmp_path, source)
 
-    assert store.read_manifest(tmp_path / "folder") == before
-    store.verify(tmp_path / "folder")
+    assert reader.read_manifest(tmp_path / "folder") == before
+    reader.verify(tmp_path / "folder")
 
 
 def interrupt(tmp_path, source):
@@ -238,17 +240,19 @@ def test_an_interrupted_import_is_continued(tmp_path, source, capsys):
     assert "continuing where an earlier run was stopped, at image 12" in (
         capsys.readouterr().out
     )
-    found = store.read_manifest(tmp_path / "folder")["splits"]
+    found = reader.read_manifest(tmp_path / "folder")["splits"]
     prepare(tmp_path / "again", source)
-    assert store.read_manifest(tmp_path / "again/folder")["splits"] == found
+    assert reader.read_manifest(tmp_path / "again/folder")["splits"] == found
 
 
 def test_images_without_labels(tmp_path, source):
     made.class_folders(source, ["loose"], images=5)
     stores = prepare(tmp_path, source, unlabeled_source=source / "loose")
 
-    assert len(stores[store.UNLABELED]) == 5
-    assert "loose" not in json.dumps(store.read_manifest(tmp_path / "folder")["splits"])
+    assert len(stores[reader.UNLABELED]) == 5
+    assert "loose" not in json.dumps(
+        reader.read_manifest(tmp_path / "folder")["splits"]
+    )
     assert "without a class: 5 images" in summary.lines(tmp_path / "folder")
 
 
@@ -258,7 +262,7 @@ def test_images_of_the_source_are_not_taken_for_unlabelled_ones(tmp_path, source
     source = source.rename(tmp_path / "all/labelled")
     stores = prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
 
-    assert len(stores[store.UNLABELED]) == 5
+    assert len(stores[reader.UNLABELED]) == 5
     with pytest.raises(UserError, match="and --unlabeled_source are both"):
         prepare(tmp_path, source, unlabeled_source=source / "class a/..")
     shutil.rmtree(tmp_path / "all/loose")

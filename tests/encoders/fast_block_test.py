@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from prwn_tf.data import archives, omniglot
+from prwn_tf.data.formats import archives
+from prwn_tf.data.sets import omniglot
 from prwn_tf.encoders.conv_block import ConvBlock
 from prwn_tf.encoders.fast_block import fast_block
 from prwn_tf.encoders.thin_block import thin_block

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from prwn_tf import protocols
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data import store as store_lib
-from prwn_tf.data import store_writer
+from prwn_tf.data.store import reader as store_lib
+from prwn_tf.data.store import writer as writer_lib
 from prwn_tf.episodes import pipeline, plan, pools
 from prwn_tf.errors import UserError
 
@@ -19,7 +19,7 @@ SPEC = EpisodeSpec(way=3, shot=1, query=2, unlabeled=2, distractors=1, extra=5)
 @pytest.fixture
 def stores(tmp_path):
     """Four classes of twelve images, and seven images of no class, which are white."""
-    with store_writer.StoreWriter(
+    with writer_lib.StoreWriter(
         tmp_path / "made", image_shape=(8, 8, 1), about={}
     ) as writer:
         for split in store_lib.SPLITS:

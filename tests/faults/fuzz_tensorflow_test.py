@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from prwn_tf.data.images import Decoder
 from prwn_tf.encoders.mlp import MLP
 from prwn_tf.heads.prototypes import PrototypeHead
+from prwn_tf.images.decoder import Decoder
 from prwn_tf.model import FewShotModel
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor

@@ -23,20 +23,14 @@ import pytest
 
 from prwn_tf import config as config_lib
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data import (
-    archives,
-    folder,
-    imagenet,
-    imagenet_pickles,
-    npz,
-    store,
-    store_writer,
-    summary,
-)
-from prwn_tf.data.partial_store import JOURNAL
+from prwn_tf.data.formats import archives, npz
+from prwn_tf.data.sets import folder, imagenet, imagenet_pickles
+from prwn_tf.data.store import reader, summary
+from prwn_tf.data.store import writer as writer_lib
+from prwn_tf.data.store.journal import JOURNAL
 from prwn_tf.episodes import pools
 from prwn_tf.protocols import Task, protocol
-from prwn_tf.serving import manifest, saved
+from prwn_tf.serving import classifier_file, manifest
 from prwn_tf.training.workdir import Workdir
 from tests.data import made
 from tests.faults import mutation
@@ -44,10 +38,10 @@ from tests.faults.fuzzing import fuzz
 
 
 def write_store(directory: pathlib.Path, **more) -> None:
-    with store_writer.StoreWriter(
+    with writer_lib.StoreWriter(
         directory, image_shape=(8, 8, 1), about={"version": 1}, **more
     ) as writer:
-        for split in store.SPLITS:
+        for split in reader.SPLITS:
             for name in "abcdef":
                 writer.add(split, name, np.full((20, 8, 8, 1), 7, np.uint8))
 
@@ -64,7 +58,7 @@ def dataset(tmp_path_factory) -> pathlib.Path:
 
 def use_dataset(directory: pathlib.Path) -> None:
     """All that the programs do with a data set before they train."""
-    stores = store.open_dataset(directory)
+    stores = reader.open_dataset(directory)
     for each in stores.values():
         if len(each):
             each.read(np.array([0, len(each) - 1]))
@@ -74,16 +68,16 @@ def use_dataset(directory: pathlib.Path) -> None:
     task = Task("glyphs", "prwn", 2, 1, 1, 2, 0)
     config = protocol(task)
     pools.for_run(dataclasses.replace(config, image_shape=image_shape), stores)
-    store.verify(directory)
+    reader.verify(directory)
     summary.lines(directory)
 
 
 def test_manifests(dataset, tmp_path):
     copy = shutil.copytree(dataset, tmp_path / "made")
-    good = (dataset / store.MANIFEST).read_bytes()
+    good = (dataset / reader.MANIFEST).read_bytes()
 
     def case(chance):
-        (copy / store.MANIFEST).write_bytes(mutation.damaged_json(chance, good))
+        (copy / reader.MANIFEST).write_bytes(mutation.damaged_json(chance, good))
         use_dataset(copy)
 
     assert fuzz(tmp_path, 3000, case) > 1500
@@ -105,7 +99,7 @@ def test_journals_of_killed_writers(tmp_path):
     images = np.full((2, 4, 4, 1), 7, np.uint8)
 
     def opened():
-        return store_writer.StoreWriter(
+        return writer_lib.StoreWriter(
             directory, image_shape=(4, 4, 1), about={}, resume_key="same"
         )
 
@@ -130,8 +124,8 @@ def test_journals_of_killed_writers(tmp_path):
             for name in "abc":
                 if not writer.has("train", name):
                     writer.add("train", name, images)
-        store.verify(directory)
-        assert (store.open_dataset(directory)["train"].images == 7).all()
+        reader.verify(directory)
+        assert (reader.open_dataset(directory)["train"].images == 7).all()
 
     assert fuzz(tmp_path, 300, case) == 0
 
@@ -140,7 +134,7 @@ def test_journals_of_killed_writers(tmp_path):
 
 
 def test_configs_of_runs(dataset, tmp_path):
-    stores = store.open_dataset(dataset)
+    stores = reader.open_dataset(dataset)
     base = protocol(Task("glyphs", "prwn", 2, 1, 1, 2, 0))
     train = EpisodeSpec(way=2, shot=1, query=1, unlabeled=2)
     base = dataclasses.replace(base, train=train, image_shape=(8, 8, 1), encoder="mlp")
@@ -188,13 +182,15 @@ def test_exports(tmp_path):
 def test_saved_classifiers(tmp_path):
     model = types.SimpleNamespace(fingerprint="f", size=3, path=tmp_path)
     path = tmp_path / "mine.npz"
-    fitted = saved.Fitted(np.array(["a", "b"]), np.ones([2, 3]), np.ones(2), None, None)
-    saved.write(path, fitted, model)
+    fitted = classifier_file.Fitted(
+        np.array(["a", "b"]), np.ones([2, 3]), np.ones(2), None, None
+    )
+    classifier_file.write(path, fitted, model)
     good = path.read_bytes()
 
     def case(chance):
         path.write_bytes(mutation.damaged_bytes(chance, good))
-        saved.read(path, model)
+        classifier_file.read(path, model)
 
     assert fuzz(tmp_path, 1500, case) > 800
 

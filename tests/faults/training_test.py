@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from prwn_tf.config import TrainConfig, from_dict
-from prwn_tf.data import store, toy
+from prwn_tf.data.sets import toy
+from prwn_tf.data.store import reader
 from prwn_tf.episodes import plan, pools
 from prwn_tf.errors import UserError
 from prwn_tf.protocols import Task, protocol
@@ -193,7 +194,7 @@ def test_row_12_two_processes_in_one_workdir(unbroken, data_dir, tmp_path, sandb
 
 def test_row_13_an_episode_that_makes_the_loss_infinite(tmp_path, sandbox):
     toy.build("spiral", tmp_path / "data" / "spiral")
-    stores = store.open_dataset(tmp_path / "data" / "spiral")
+    stores = reader.open_dataset(tmp_path / "data" / "spiral")
     values = {"dataset": "spiral", "workdir": tmp_path / "run", "nocompare": None}
     values |= {"data_dir": tmp_path / "data", "episodes": 9, "checkpoint_every": 2}
     values |= {"validate_every": 2, "validation_episodes": 10, "report_every": 3}

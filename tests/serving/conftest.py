@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from prwn_tf.serving import export as export_lib
-from prwn_tf.serving import served
+from prwn_tf.serving import models
 from tests.serving import made
 
 
@@ -22,13 +22,13 @@ def exported(workdir, tmp_path_factory) -> pathlib.Path:
 
 
 @pytest.fixture(scope="session")
-def model(exported) -> served.ServedModel:
-    return served.open_model(exported)
+def model(exported) -> models.ServedModel:
+    return models.open_model(exported)
 
 
 @pytest.fixture(scope="session")
-def color_model(tmp_path_factory) -> served.ServedModel:
+def color_model(tmp_path_factory) -> models.ServedModel:
     """A model of 32x32 colour images."""
     path = tmp_path_factory.mktemp("color")
     made.write_run(path, image_shape=(32, 32, 3), dataset="folder")
-    return served.open_model(path)
+    return models.open_model(path)

@@ -11,12 +11,11 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf import config as config_lib
-from prwn_tf import files, methods
+from prwn_tf import files, locks, methods
 from prwn_tf.config import TrainConfig
-from prwn_tf.data import locks
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.serving import export as export_lib
-from prwn_tf.serving import manifest, served, trained
+from prwn_tf.serving import manifest, models, trained
 from tests.oracle import encoder as encoder_oracle
 from tests.oracle import prototypes as oracle
 from tests.oracle import walk as walk_oracle
@@ -124,7 +123,7 @@ def test_embeddings_match_the_oracle(alone, episode, workdir):
 
 
 def test_and_those_of_the_run_itself(alone, episode, workdir):
-    found = served.open_workdir(workdir).embed(episode["support"])
+    found = models.open_workdir(workdir).embed(episode["support"])
     np.testing.assert_allclose(alone["support"], found, atol=1e-6)
 
 
@@ -214,7 +213,7 @@ def test_an_altered_model_is_refused(exported, tmp_path, damage):
         files.write_json(folder / manifest.NAME, about | {"files": None})
         text = "lists no files"
     with pytest.raises(UserError, match=text):
-        served.open_model(folder)
+        models.open_model(folder)
 
 
 def test_an_export_is_replaced_but_nothing_else(workdir, exported, tmp_path):
@@ -254,7 +253,7 @@ def test_a_name_that_tensorflow_cannot_read(workdir, exported, tmp_path):
     with pytest.raises(UserError, match="choose another name"):
         export_lib.export(workdir, tmp_path / "model [new]")
     folder = shutil.copytree(exported, tmp_path / "model?")
-    for function in (served.open_model, served.open_export):
+    for function in (models.open_model, models.open_export):
         with pytest.raises(UserError, match="choose another name"):
             function(folder)
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from prwn_tf import config as config_lib
 from prwn_tf import files, methods, protocols
-from prwn_tf.data import glyphs
+from prwn_tf.data.sets import glyphs
 
 ACCURACY = 0.75  # stands in the result of every run made here
 STEP = 7

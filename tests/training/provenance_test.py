@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from prwn_tf import protocols
-from prwn_tf.data import store, store_writer
+from prwn_tf.data.store import reader
+from prwn_tf.data.store import writer as writer_lib
 from prwn_tf.training import provenance
 
 
@@ -24,13 +25,13 @@ def test_images_and_classes_tell_data_sets_apart(make_store, config):
 def test_images_of_no_class_count_for_runs_that_learn_from_them(tmp_path, config):
     found = {}
     for shade in (1, 2):
-        with store_writer.StoreWriter(
+        with writer_lib.StoreWriter(
             tmp_path / str(shade), image_shape=(2, 2, 1), about={"source": "here"}
         ) as writer:
-            for split in store.SPLITS:
+            for split in reader.SPLITS:
                 writer.add(split, "only", image(7))
-            writer.add(store.UNLABELED, store.UNLABELED, image(shade))
-        found[shade] = store.open_dataset(tmp_path / str(shade))
+            writer.add(reader.UNLABELED, reader.UNLABELED, image(shade))
+        found[shade] = reader.open_dataset(tmp_path / str(shade))
     assert provenance.of(config, found[1]) == provenance.of(config, found[2])
     train = dataclasses.replace(config.train, extra=1)
     learning = dataclasses.replace(config, train=train)

@@ -5,10 +5,11 @@ import pathlib
 
 from omniglot import programs, report, rows
 
-from prwn_tf import cli, flag_sets
+from prwn_tf import cli
+from prwn_tf.analysis import figures
+from prwn_tf.cli import define
 from prwn_tf.data import catalog
 from prwn_tf.errors import UserError
-from prwn_tf.evaluation import figures
 
 ABOUT = "The Omniglot columns of both tables, and the analyses with their figures."
 ROOT = pathlib.Path(__file__).parents[2]
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--data_dir",
-        default=flag_sets.DATA_DIR,
+        default=define.DATA_DIR,
         help="folder of prepared data sets",
     )
     parser.add_argument(

@@ -5,10 +5,11 @@ import shlex
 import sys
 import time
 
-from prwn_tf import cli, files, flag_sets
-from prwn_tf.data import toy
+from prwn_tf import cli, files
+from prwn_tf.analysis import figures
+from prwn_tf.cli import define
+from prwn_tf.data.sets import toy
 from prwn_tf.errors import UserError
-from prwn_tf.evaluation import figures
 
 ABOUT = "The experiments in the plane: spiral and Gaussian circles, over many seeds."
 RELEASED = "results/toy"
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--data_dir",
-        default=flag_sets.DATA_DIR,
+        default=define.DATA_DIR,
         help="folder of prepared data sets, where the points are drawn",
     )
     parser.add_argument(

@@ -8,9 +8,9 @@ import tensorflow as tf
 from toy import settings, study
 
 from prwn_tf import methods
+from prwn_tf.analysis import figures
+from prwn_tf.analysis.projection import pca
 from prwn_tf.episodes.pools import Pools
-from prwn_tf.evaluation import figures
-from prwn_tf.evaluation.projection import pca
 from prwn_tf.heads.prototypes import nearest_scores
 from prwn_tf.model import FewShotModel
 

@@ -10,7 +10,7 @@ import dataclasses
 
 from prwn_tf import protocols
 from prwn_tf.config import TrainConfig, WalkConfig
-from prwn_tf.data import toy
+from prwn_tf.data.sets import toy
 
 DATASETS = toy.NAMES
 MODELS = ("few", "walk", "full")

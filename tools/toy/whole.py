@@ -10,9 +10,9 @@ from toy import pictures, settings, study
 
 from prwn_tf import config as config_lib
 from prwn_tf import files
+from prwn_tf.analysis import figures
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
-from prwn_tf.evaluation import figures
 
 LOOK_AT = (0, 100, 200, 300, 600, 1_000, 2_000, 3_000, 6_000)
 SWEPT_SEEDS = 5

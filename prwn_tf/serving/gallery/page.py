@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from prwn_tf import files
 from prwn_tf.serving.gallery import choice, thumbnails
 from prwn_tf.serving.gallery.choice import Choice, ClassChoice
+from prwn_tf.serving.models import ServedModel
 from prwn_tf.serving.predictions import Found, Prediction
-from prwn_tf.serving.served import ServedModel
 
 DOUBTFUL = 0.6  # probabilities below this are marked
 _USES = {

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from prwn_tf.data import decoding, exif, image_header, images, raw
-from prwn_tf.data.images import Decoder
+from prwn_tf.data import raw
+from prwn_tf.images import decoder as decoder_lib
+from prwn_tf.images import decoding, exif, header
+from prwn_tf.images.decoder import Decoder
 
 SIZE = 112  # of the longer side; twice the dots of the smallest card
 QUALITY = 82
@@ -16,7 +18,7 @@ WHITE = 255
 def thumbnails(paths: Sequence[str]) -> dict[str, str]:
     """Path -> the source of an <img>; images that cannot be decoded are missing."""
     decoder, found = Decoder(SIZE, background=WHITE), {}
-    for some, contents in images.loaded(raw.read_file, paths, {}):
+    for some, contents in decoder_lib.loaded(raw.read_file, paths, {}):
         squares, problems = decoder(contents)
         pairs = enumerate(zip(some, contents, strict=True))
         usable = [pair for place, pair in pairs if place not in problems]
@@ -27,7 +29,7 @@ def thumbnails(paths: Sequence[str]) -> dict[str, str]:
 
 def _shape(content: bytes) -> tuple[int, int]:
     """Height and width of a thumbnail, of which the longer side is SIZE."""
-    _, *sides = image_header.read(content)
+    _, *sides = header.read(content)
     height, width = (max(1, SIZE * side // max(sides)) for side in sides)
     on_its_side = exif.is_on_its_side(exif.orientation(tf.constant(content)))
     return (width, height) if on_its_side else (height, width)

@@ -1,0 +1,27 @@
+"""The analyses of `prwn_tf.analyze` by name; a new one is a file and a line here.
+
+Names are resolved when they are asked for, so that flags can be checked without
+loading TensorFlow.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prwn_tf.analysis.findings import Finding
+    from prwn_tf.analysis.settings import Settings
+    from prwn_tf.analysis.subject import Subject
+
+# Name -> the module whose `find` is the analysis.
+ANALYSES = {
+    "landing": "prwn_tf.analysis.landing",
+    "ways": "prwn_tf.analysis.ways",
+    "consistency": "prwn_tf.analysis.consistency",
+    "embedding": "prwn_tf.analysis.projection",
+}
+
+
+def function(name: str) -> Callable[[Sequence["Subject"], "Settings"], "Finding"]:
+    """The analysis of that name."""
+    return importlib.import_module(ANALYSES[name]).find

@@ -1,0 +1,130 @@
+"""Pictures of where the walker goes among clean points and distractors."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prwn_tf.analysis import figures
+from prwn_tf.analysis.findings import mean_and_interval
+from prwn_tf.analysis.visits import Visits
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = range(25, 15, -1)  # pictures in a row of an episode
+BINS = 20
+
+
+def roc(found: Sequence[Visits]) -> "Figure":
+    """How well the success score finds clean points, with the filter's own place."""
+    figure = figures.new(figures.COLUMN, 3.2)
+    axes = figure.subplots()
+    for index, each in enumerate(found):
+        curve = each.separation
+        caught = np.array([mean_and_interval(share) for share in curve.caught.T])
+        area, interval = mean_and_interval(curve.area)
+        figures.curve(
+            axes,
+            index,
+            f"{each.label}: area {area:.3f} ± {interval:.3f}",
+            curve.alarms,
+            caught[:, 0],
+            caught[:, 1],
+            marker=None,
+        )
+        place = np.mean(each.distractors_kept), np.mean(each.clean_kept)
+        axes.plot(*place, "o", color=figures.COLORS[index % len(figures.COLORS)])
+    axes.plot([], [], "o", color="0.3", label="what the filter keeps")
+    axes.plot([0, 1], [0, 1], color="0.45", lw=1, ls=(0, (1, 2)), label="chance")
+    axes.set(
+        xlabel="share of distractors taken",
+        ylabel="share of clean points found",
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+        aspect="equal",
+    )
+    axes.legend(loc="lower right")
+    return figure
+
+
+def histogram(found: Sequence[Visits]) -> "Figure":
+    """Where clean points and distractors stand by score, one panel for each run.
+
+    Ranks within the episode: the filter decides by them, and the scores themselves
+    run over many decades.
+    """
+    figure = figures.new(figures.COLUMN, 0.7 + 1.3 * len(found))
+    panels = figure.subplots(len(found), 1, sharex=True, sharey=True, squeeze=False)
+    for axes, each in zip(panels[:, 0], found, strict=True):
+        order = each.scores.argsort(axis=1, kind="stable")
+        rank = 100 * (order.argsort(axis=1) + 0.5) / order.shape[1]  # [E, U]
+        kinds = {
+            "clean": (rank[:, : each.clean], figures.CLEAN, None),
+            "distractor": (rank[:, each.clean :], figures.DISTRACTOR, "////"),
+        }
+        for name, (part, color, hatch) in kinds.items():
+            axes.hist(
+                part.ravel(),
+                bins=np.linspace(0, 100, BINS + 1),
+                weights=np.full(part.size, 100 / part.size),
+                histtype="stepfilled",
+                color=color,
+                edgecolor=color,
+                alpha=0.45,
+                hatch=hatch,
+                label=name,
+            )
+        axes.axvline(50, color="black", lw=1)
+        axes.set(ylabel="points (%)", xlim=(0, 100))
+        axes.set_title(each.label, loc="left")
+    panels[0, 0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
+    panels[-1, 0].set(xlabel="rank by success score (%); the filter keeps above 50")
+    return figure
+
+
+def episode(visits: Visits, index: int, images: np.ndarray) -> "Figure":
+    """One episode's unlabelled images [U, H, W, C] in the order of their scores."""
+    order = np.argsort(-visits.scores[index], kind="stable")
+    kept = int(visits.kept[index].sum())
+    blocks = {"kept by the filter": order[:kept], "left out": order[kept:]}
+    columns = next((n for n in COLUMNS if kept % n == 0), COLUMNS[-1])
+    heights = [_lines(len(block), columns) for block in blocks.values()]
+    picture = figures.PAGE / columns  # inches
+    figure = figures.new(figures.PAGE, 0.9 + picture * sum(heights))
+    panels = figure.subplots(2, 1, gridspec_kw={"height_ratios": heights})
+    for axes, (name, block) in zip(panels, blocks.items(), strict=True):
+        clean = block < visits.clean
+        count = f"{clean.sum()} clean, {(~clean).sum()} distractors"
+        axes.imshow(_sheet(images[block], clean, columns))
+        axes.set_title(f"{name}: {count}", loc="left")
+        axes.set_axis_off()
+    handles = [
+        figures.patch(figures.CLEAN, "clean"),
+        figures.patch(figures.DISTRACTOR, "distractor"),
+    ]
+    panels[0].legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
+    figure.supxlabel(
+        f"{visits.label}: the success score falls from left to right, line by line",
+        fontsize=figures.STYLE["font.size"],
+    )
+    return figure
+
+
+def _sheet(images: np.ndarray, clean: np.ndarray, columns: int) -> np.ndarray:
+    """Images [n, H, W, C] side by side, framed by kind: [height, width, 3]."""
+    images = np.broadcast_to(images, [*images.shape[:3], 3])
+    border = max(2, images.shape[1] // 10)
+    height, width = (side + 3 * border for side in images.shape[1:3])
+    lines = _lines(len(images), columns)
+    sheet = np.full([lines * height, columns * width, 3], 255, np.uint8)
+    for place, (image, own) in enumerate(zip(images, clean, strict=True)):
+        top, left = place // columns * height, place % columns * width
+        framed = sheet[top : top + height - border, left : left + width - border]
+        framed[:] = figures.rgb(figures.CLEAN if own else figures.DISTRACTOR)
+        framed[border:-border, border:-border] = image
+    return sheet
+
+
+def _lines(pictures: int, columns: int) -> int:
+    return -(-max(pictures, 1) // columns)

@@ -1,0 +1,134 @@
+"""Where the walker goes when distractors are about (methods of the paper's filter).
+
+Points of an episode's own classes are called clean. Three questions, over episodes:
+how often is the walker's first point clean, how well does the success score tell
+clean points from distractors, and what does the filter keep.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from prwn_tf.analysis.findings import mean_and_interval
+from prwn_tf.analysis.subject import Subject
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.errors import UserError
+from prwn_tf.heads.prototypes import mean_prototypes
+from prwn_tf.walk import graph, statistics
+
+
+class Separation(NamedTuple):
+    """How well scores tell clean points from distractors, in each episode."""
+
+    area: np.ndarray  # [E] under the curve: the chance that clean beats distractor
+    caught: np.ndarray  # [E, distractor points + 1] share of clean points found
+    alarms: np.ndarray  # [distractor points + 1] at this share of distractors taken
+
+
+@dataclasses.dataclass(frozen=True)
+class Visits:
+    """What the walk says about the unlabelled points of many episodes."""
+
+    label: str
+    clean: int  # the first `clean` points of an episode are clean
+    raw: np.ndarray  # [E] chance that the first point is clean
+    smoothed: np.ndarray  # [E] the same on the smoothed graph, as published
+    scores: np.ndarray  # [E, U] log of the success score of each point
+    kept: np.ndarray  # [E, U] whether the filter keeps it
+
+    @property
+    def separation(self) -> Separation:
+        return separation(self.scores, self.clean)
+
+    @property
+    def kept_clean(self) -> np.ndarray:
+        """Share of clean points among those the filter keeps: [E]."""
+        return self.kept[:, : self.clean].sum(axis=1) / self.kept.sum(axis=1)
+
+    @property
+    def clean_kept(self) -> np.ndarray:
+        """Share of the clean points that the filter keeps: [E]."""
+        return self.kept[:, : self.clean].mean(axis=1)
+
+    @property
+    def distractors_kept(self) -> np.ndarray:
+        """Share of the distractors that the filter keeps: [E]."""
+        return self.kept[:, self.clean :].mean(axis=1)
+
+    def episode_values(self) -> dict[str, np.ndarray]:
+        """Every number of single episodes, by name: each [E]."""
+        return {
+            "p_clean_raw": self.raw,
+            "p_clean_smoothed": self.smoothed,
+            "p_dist_raw": 1 - self.raw,
+            "p_dist_smoothed": 1 - self.smoothed,
+            "roc_area": self.separation.area,
+            "clean_share_of_kept": self.kept_clean,
+            "kept_share_of_clean": self.clean_kept,
+            "kept_share_of_distractors": self.distractors_kept,
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """Means over episodes, each with its interval."""
+        row: dict[str, Any] = {"run": self.label}
+        for name, values in self.episode_values().items():
+            row[name], row[f"{name}_interval"] = mean_and_interval(values)
+        return row
+
+
+def visits(
+    subject: Subject, spec: EpisodeSpec, episodes: int, smoothing: float = 0.1
+) -> Visits:
+    """Follows the walker's first step through episodes with distractors."""
+    if spec.distractors == 0 or spec.unlabeled == 0:
+        raise UserError(
+            "where the walker goes is asked of episodes with distractors among the "
+            f"unlabelled images, got --distractors={spec.distractors} "
+            f"--unlabeled={spec.unlabeled}"
+        )
+    parts = [
+        _batch(batch.support, batch.unlabeled, spec.clean_points, smoothing)
+        for batch in subject.episodes(spec, episodes)
+    ]
+    raw, smoothed, scores, kept = map(np.concatenate, zip(*parts, strict=True))
+    return Visits(subject.label, spec.clean_points, raw, smoothed, scores, kept)
+
+
+def _batch(
+    support: tf.Tensor, unlabeled: tf.Tensor, clean: int, smoothing: float
+) -> tuple[np.ndarray, ...]:
+    prototypes = mean_prototypes(support)
+    leave = tf.nn.log_softmax(graph.nearness(prototypes, unlabeled))  # [E, N, U]
+
+    def clean_share(smoothing: float) -> tf.Tensor:
+        steps = tf.exp(graph.smooth(leave, smoothing))
+        return tf.reduce_sum(statistics.visit_probability(steps)[:, :clean], axis=1)
+
+    scores = statistics.log_success(prototypes, unlabeled)
+    tensors = (
+        clean_share(0),
+        clean_share(smoothing),
+        scores,
+        statistics.keep_above_median(scores),
+    )
+    return tuple(tensor.numpy() for tensor in tensors)
+
+
+def separation(scores: np.ndarray, clean: int) -> Separation:
+    """The curve of each episode: scores [E, U], of which the first `clean` are clean.
+
+    After the k highest distractors are taken, all clean points above the next one are
+    found too; ties count half.
+    """
+    own = scores[:, :clean, None]
+    others = -np.sort(-scores[:, clean:], axis=1)[:, None, :]  # from the highest down
+    above = (own > others) + 0.5 * (own == others)  # [E, clean, distractors]
+    caught = np.mean(above, axis=1)  # [E, distractors]
+    points = others.shape[-1]
+    return Separation(
+        area=np.mean(caught, axis=1),
+        caught=np.concatenate([caught, np.ones((len(scores), 1))], axis=1),
+        alarms=np.arange(points + 1) / points,
+    )

@@ -1,0 +1,156 @@
+"""Accuracy against the number of classes to tell apart."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prwn_tf.analysis import figures
+from prwn_tf.analysis.findings import Finding, Row
+from prwn_tf.analysis.settings import Settings
+from prwn_tf.analysis.subject import Subject
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.evaluation import report
+from prwn_tf.evaluation.evaluate import Evaluation, Evaluator, half_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WAYS = (5, 10, 15, 20, 50, 100, 200, 400, 800)  # the paper: mini to 20, Omniglot to 800
+CLASSIFIED = 60_000  # classes over all episodes: one of many ways has many queries
+FEWEST = 20
+
+
+def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
+    """Accuracy of every run as trained; with two, what the second gains."""
+    ways = settings.ways or default_ways(len(subjects[0].pools.names))
+    found = {
+        subject.label: accuracy_by_way(subject, settings.test, ways, settings.episodes)
+        for subject in subjects
+    }
+    rows = [
+        {"run": label, **evaluation.row()}
+        for label, evaluations in found.items()
+        for evaluation in evaluations
+    ]
+    gains = _gain_rows(*found.values()) if len(found) == 2 else []
+    return Finding(
+        name="ways",
+        lines=[*_table(found), *_gained(found, gains)],
+        numbers={"rows": rows, "relative_gain": gains},
+        tables={"ways": rows},
+        figures={"ways": figures.rendered(draw, found)},
+    )
+
+
+def _table(found: Mapping[str, Sequence[Evaluation]]) -> list[str]:
+    """A line for each way, a column for each run."""
+    rows = [
+        [str(runs[0].spec.way), str(len(runs[0].accuracies))]
+        + [evaluation.percent for evaluation in runs]
+        for runs in zip(*found.values(), strict=True)
+    ]
+    table = report.aligned([["way", "episodes", *found], *rows])
+    return ["accuracy (%) ± 95 % interval", *table.splitlines()]
+
+
+def _gained(
+    found: Mapping[str, Sequence[Evaluation]], gains: Sequence[Row]
+) -> list[str]:
+    if not gains:
+        return []
+    first, second = found
+    last = gains[-1]
+    return [
+        f"{second} over {first}: {100 * last['gain']:+.1f} ± "
+        f"{100 * last['interval']:.1f} % relative at {last['way']} ways"
+    ]
+
+
+def default_ways(classes: int) -> list[int]:
+    """The published numbers of ways that a split has classes for."""
+    return [way for way in WAYS if way <= classes] or [classes]
+
+
+def episodes_for(way: int, episodes: int) -> int:
+    """How many episodes to score: fewer where each one has more classes."""
+    return min(episodes, max(FEWEST, CLASSIFIED // way))
+
+
+def accuracy_by_way(
+    subject: Subject, base: EpisodeSpec, ways: Sequence[int], episodes: int
+) -> list[Evaluation]:
+    """Accuracy for each number of ways of episodes that are else as `base`."""
+    evaluator = Evaluator(subject.pools, subject.model.head, subject.seed)
+    found = []
+    for way in ways:
+        spec = dataclasses.replace(base, way=way)
+        found += evaluator(
+            subject.embeddings, spec, ["none"], episodes_for(way, episodes)
+        )
+    return found
+
+
+def relative_gain(before: Evaluation, after: Evaluation) -> tuple[float, float]:
+    """How much better `after` is, as a share of `before`, with its 95 % interval.
+
+    Both score the same episodes, so the interval is of the ratio of paired means.
+    """
+    ratio = after.accuracy / before.accuracy
+    residual = after.accuracies - ratio * before.accuracies  # mean 0
+    return ratio - 1, half_width(residual) / before.accuracy
+
+
+def _gain_rows(
+    base: Sequence[Evaluation], other: Sequence[Evaluation]
+) -> list[dict[str, float | int]]:
+    rows = []
+    for before, after in zip(base, other, strict=True):
+        if before.accuracy == 0:
+            continue  # no share of nothing
+        gain, interval = relative_gain(before, after)
+        rows.append({"way": before.spec.way, "gain": gain, "interval": interval})
+    return rows
+
+
+def draw(found: dict[str, Sequence[Evaluation]]) -> "Figure":
+    """Accuracy against ways; with two runs, what the second gains on the first."""
+    panels = 2 if len(found) == 2 else 1
+    figure = figures.new(figures.PAGE if panels == 2 else figures.COLUMN, 2.5)
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    for index, (label, evaluations) in enumerate(found.items()):
+        ways = [each.spec.way for each in evaluations]
+        accuracy = np.array([100 * each.accuracy for each in evaluations])
+        interval = np.array([100 * each.interval for each in evaluations])
+        figures.curve(axes[0], index, label, ways, accuracy, interval)
+    axes[0].set(ylabel=f"{evaluations[0].spec.shot}-shot accuracy (%)")
+    axes[0].legend()
+    if panels == 2:
+        _draw_gain(axes[1], *found.items())
+    for each in axes:
+        _logarithmic(each, ways)
+        each.set(xlabel="ways (classes to tell apart)")
+    return figure
+
+
+def _draw_gain(
+    axes: "Axes",
+    base: tuple[str, Sequence[Evaluation]],
+    other: tuple[str, Sequence[Evaluation]],
+) -> None:
+    rows = _gain_rows(base[1], other[1])
+    way, gain, interval = (
+        np.array([row[name] for row in rows]) for name in ("way", "gain", "interval")
+    )
+    figures.curve(axes, 2, "", way, 100 * gain, 100 * interval)
+    axes.axhline(0, color="0.45", lw=1)
+    axes.set(ylabel=f"gain of {other[0]} over {base[0]} (%)")
+
+
+def _logarithmic(axes: "Axes", ways: Sequence[int]) -> None:
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    crowded = len(ways) > 6
+    axes.set_xticks(ways, [str(way) for way in ways], rotation=45 if crowded else 0)

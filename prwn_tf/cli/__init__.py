@@ -1,0 +1,125 @@
+"""What the programs share: paths, errors in one line, exit codes.
+
+Nothing here loads TensorFlow, so that --help and mistakes are answered at once.
+"""
+
+import errno
+import functools
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+
+from absl import app, flags, logging
+
+from prwn_tf.cli import flagfiles
+from prwn_tf.errors import Stopped, StorageError, UserError
+
+FLAGS = flags.FLAGS
+OUT_OF_MEMORY = (
+    "there is not enough memory; lower --train_way or --train_unlabeled, prepare the "
+    "data with a smaller --image_size, or use a larger machine"
+)
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}  # or not to be written
+
+
+def run(main: Callable[[], None]) -> None:
+    """Runs a program and turns its errors into one line and an exit code."""
+    flagfiles.check(sys.argv[1:])
+    try:
+        try:
+            app.run(functools.partial(_guarded, main))
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our output is gone, as head is
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def load_tensorflow() -> None:
+    """Imports TensorFlow without its greeting of a dozen lines.
+
+    Its C++ part writes to standard error while it loads, whatever the log level says;
+    if the import fails, what it wrote is shown.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.set_verbosity(logging.WARNING)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as greeting:
+        os.dup2(greeting.fileno(), 2)
+        try:
+            import tensorflow as tf
+
+            tf.config.list_physical_devices()
+        except BaseException:
+            greeting.seek(0)
+            os.write(kept, greeting.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _guarded(main: Callable[[], None], argv: list[str]) -> int:
+    if len(argv) > 1:
+        raise app.UsageError(f"unexpected argument {argv[1]!r}; all settings are flags")
+    return exit_code(main)
+
+
+def exit_code(main: Callable[[], None]) -> int:
+    """Runs something to an exit code; what went wrong is said in one line."""
+    try:
+        main()
+    except UserError as error:
+        return _failed(error)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _failed(_explained(error))
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)
+        return stopped.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if not _is_out_of_memory(error):
+            raise
+        return _failed(UserError(OUT_OF_MEMORY))
+    return 0
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """By name, for TensorFlow may not be loaded."""
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    return not {"MemoryError", "ResourceExhaustedError"}.isdisjoint(kinds)
+
+
+def _failed(error: UserError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def _explained(error: OSError) -> UserError:
+    """What the system refused, where nobody foresaw it: a forbidden or long name."""
+    kind = StorageError if error.errno in FULL else UserError
+    named = error.filename is not None and error.strerror is not None
+    return kind(f"{error.filename}: {error.strerror}" if named else str(error))
+
+
+def data_dir() -> pathlib.Path:
+    """The folder of prepared data sets."""
+    return path(FLAGS.data_dir)
+
+
+def path(text: str | pathlib.Path) -> pathlib.Path:
+    """The path that a flag names; a shell leaves the ~ in --flag=~/here as it is."""
+    if "://" in str(text):
+        raise UserError(
+            f"{text} is an address, and only folders of this machine are read and "
+            "written; copy from or to it yourself"
+        )
+    return pathlib.Path(os.path.expanduser(text))

@@ -1,0 +1,1 @@
+"""Files that hold many images: archives, pickles, arrays; nothing in them is run."""

@@ -1,0 +1,95 @@
+"""The array of images in an npz file, left there until its rows are asked for."""
+
+import pathlib
+import struct
+import zipfile
+
+import numpy as np
+
+from prwn_tf.data import tree
+from prwn_tf.data.formats import archives
+from prwn_tf.data.formats.lazy_array import LazyArray, Source, Span
+from prwn_tf.errors import UserError
+from prwn_tf.images import header as header_lib
+
+RATIO_LIMIT = 300  # unpacked to packed; images shrink by half at most
+
+
+def load(path: pathlib.Path, key: str, scratch: pathlib.Path) -> LazyArray:
+    """The array `key` of an npz file.
+
+    Args:
+        scratch: folder for the array where the file is compressed.
+    """
+    if header_lib.is_web_page(tree.beginning(path)):
+        raise UserError(
+            f"{path} is a web page, not an npz file: the download was refused; open it "
+            "to see why, and get the file again"
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _load(path, archive, key, scratch)
+    except UserError:
+        raise
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    # Everything else: zipfile and its packers meet damaged bytes with errors of a dozen
+    # types.
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(
+            f"{path} is damaged, cut short or encrypted ({reason}); get it again"
+        ) from error
+
+
+def _load(
+    path: pathlib.Path, archive: zipfile.ZipFile, key: str, scratch: pathlib.Path
+) -> LazyArray:
+    if f"{key}.npy" not in archive.namelist():
+        found = ", ".join(name.removesuffix(".npy") for name in archive.namelist())
+        raise UserError(f"{path} has no array {key!r}, found {found or 'none'}")
+    entry = archive.getinfo(f"{key}.npy")
+    if entry.compress_type == zipfile.ZIP_STORED:
+        source, start = Source(path), _content_start(path, entry)
+    else:
+        source, start = Source(_unpacked(path, archive, entry, scratch)), 0
+    with archive.open(entry) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read is None:
+            raise ValueError(f"version {version} of its array")
+        shape, fortran, dtype = read(stream)
+        header = stream.tell()
+    array = LazyArray(source)
+    span = Span(start + header, entry.file_size - header)
+    array.fill(dtype, shape, span, fortran=fortran)
+    return array
+
+
+def _content_start(path: pathlib.Path, entry: zipfile.ZipInfo) -> int:
+    """Where the bytes of a stored member begin in the file."""
+    with path.open("rb") as file:
+        file.seek(entry.header_offset)
+        header = file.read(30)
+    name, extra = struct.unpack_from("<HH", header, 26)
+    return entry.header_offset + 30 + name + extra
+
+
+def _unpacked(
+    path: pathlib.Path,
+    archive: zipfile.ZipFile,
+    entry: zipfile.ZipInfo,
+    scratch: pathlib.Path,
+) -> pathlib.Path:
+    if entry.file_size > max(2**20, RATIO_LIMIT * entry.compress_size):
+        raise UserError(
+            f"{path} unpacks to over {RATIO_LIMIT} times its size, as a decompression "
+            "bomb does; get it from its publisher"
+        )
+    target = scratch / f"{path.stem}.npy"
+    with archive.open(entry) as stream:
+        archives.write(stream, target, path)
+    return target

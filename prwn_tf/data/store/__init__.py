@@ -1,0 +1,1 @@
+"""A prepared data set on disk: written, completed after a kill, read, described."""

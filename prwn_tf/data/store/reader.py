@@ -1,0 +1,194 @@
+"""ClassStore: the images of one split, sorted by class, read from disk on demand.
+
+A prepared data set is a folder:
+
+    manifest.json   what it holds, where it came from, and the hash of each file
+    train.bin       the images of all training classes, class after class, uint8
+                    unless the manifest names another dtype
+    val.bin
+    test.bin
+    unlabeled.bin   images that belong to no class, if there are any
+
+A folder with a manifest is a complete data set, and one without is no data set.
+"""
+
+import dataclasses
+import functools
+import os
+import pathlib
+import weakref
+from collections.abc import Mapping
+
+import numpy as np
+
+from prwn_tf import files
+from prwn_tf.data.store import manifest
+from prwn_tf.errors import UserError
+
+MANIFEST = manifest.FILE
+SPLITS = manifest.SPLITS
+UNLABELED = manifest.UNLABELED
+UINT8 = np.dtype(np.uint8)
+read_manifest = manifest.read
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassStore:
+    """The images of one split: rows `offsets[c]` to `offsets[c + 1]` are class c.
+
+    Example:
+        >>> store = open_dataset(pathlib.Path("data/omniglot"))["test"]
+        >>> store.read(store.rows(0))  # the 20 drawings of the first class
+    """
+
+    path: pathlib.Path
+    image_shape: tuple[int, int, int]  # height, width, channels
+    names: tuple[str, ...]
+    counts: np.ndarray  # [classes] images of each class
+    dtype: np.dtype = UINT8  # of a pixel; float32 for points of a plane
+
+    @functools.cached_property
+    def offsets(self) -> np.ndarray:
+        """First row of each class, then the number of images: [classes + 1]."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    @functools.cached_property
+    def images(self) -> np.ndarray:
+        """All images, memory-mapped: [images, height, width, channels]."""
+        return np.memmap(
+            self.path, self.dtype, mode="r", shape=(len(self), *self.image_shape)
+        )
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def visible(self) -> bool:
+        """Whether its images are pictures, and not points of a plane."""
+        return self.dtype == np.uint8
+
+    @property
+    def smallest(self) -> int:
+        """Images of the smallest class; 0 if there is none."""
+        return int(min(self.counts, default=0))
+
+    def rows(self, class_index: int) -> range:
+        """The rows of one class."""
+        return range(*self.offsets[class_index : class_index + 2])
+
+    def labels(self) -> np.ndarray:
+        """The class of every row: [images]."""
+        return np.repeat(np.arange(len(self.names)), self.counts)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Copies of the images at `rows`: [n] -> [n, height, width, channels].
+
+        Reads by offset instead of through the map: pages touched through a map count
+        as resident memory, and a random walk over a 9 GB file touches all of them.
+        """
+        images = np.empty((len(rows), *self.image_shape), self.dtype)
+        size = images[:1].nbytes
+        for image, row in zip(images, rows, strict=True):
+            if os.preadv(self._descriptor, [image], int(row) * size) != size:
+                raise UserError(
+                    f"{self.path} ends before image {row}; prepare it again"
+                )
+        return images
+
+    def bytes_on_disk(self) -> int:
+        """The size of the file, which from now on is the one that is read.
+
+        A data set that is replaced while a program runs stays as it was for it.
+        """
+        return os.fstat(self._descriptor).st_size
+
+    @functools.cached_property
+    def _descriptor(self) -> int:
+        descriptor = os.open(self.path, os.O_RDONLY)
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
+
+
+@dataclasses.dataclass(frozen=True)
+class JoinedStore:
+    """A split followed by images of no class, for reading alone."""
+
+    split: ClassStore
+    unlabeled: ClassStore
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        return self.split.image_shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.split.dtype
+
+    def __len__(self) -> int:
+        return len(self.split) + len(self.unlabeled)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Copies of the images at `rows`: [n] -> [n, height, width, channels]."""
+        images = np.empty((len(rows), *self.image_shape), self.dtype)
+        beyond = rows >= len(self.split)
+        images[~beyond] = self.split.read(rows[~beyond])
+        images[beyond] = self.unlabeled.read(rows[beyond] - len(self.split))
+        return images
+
+
+def training_store(stores: Mapping[str, ClassStore]) -> ClassStore | JoinedStore:
+    """What training episodes are read from: with the images of no class, if any."""
+    if UNLABELED not in stores:
+        return stores["train"]
+    return JoinedStore(stores["train"], stores[UNLABELED])
+
+
+def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
+    """The splits of a prepared data set, after a check of its manifest and sizes.
+
+    Images of no class are one more store, `UNLABELED`, if the data set has any.
+    """
+    content = read_manifest(directory)
+    stores = {
+        split: ClassStore(
+            path=directory / f"{split}.bin",
+            image_shape=tuple(content["image_shape"]),
+            names=tuple(part["classes"]),
+            counts=np.array([*part["classes"].values()], int),
+            dtype=np.dtype(content.get("dtype", "uint8")),
+        )
+        for split, part in content["splits"].items()
+    }
+    for store in stores.values():
+        _check_size(store)
+    return stores
+
+
+def verify(directory: pathlib.Path) -> None:
+    """Compares the hash of every file with the manifest's."""
+    splits = read_manifest(directory)["splits"]
+    for split, store in open_dataset(directory).items():
+        expected, found = splits[split]["sha256"], files.sha256(store.path)
+        if found != expected:
+            raise UserError(
+                f"{store.path} was altered: expected sha256 {expected}, found {found}; "
+                "prepare the data again"
+            )
+
+
+def _check_size(store: ClassStore) -> None:
+    expected = len(store) * image_bytes(store.image_shape, store.dtype)
+    try:
+        found = store.bytes_on_disk()
+    except FileNotFoundError:
+        found = "no such file"
+    if found != expected:
+        raise UserError(
+            f"{store.path} should have {expected} bytes, found {found}; "
+            "prepare the data again"
+        )
+
+
+def image_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """What one image takes."""
+    return int(np.prod(shape)) * dtype.itemsize

@@ -1,0 +1,161 @@
+"""Writes the data set that `store` reads.
+
+It is written beside its place and renamed when it is whole.
+"""
+
+import pathlib
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from prwn_tf import files
+from prwn_tf.data.store import manifest
+from prwn_tf.data.store.journal import JOURNAL, PartialStore
+from prwn_tf.data.store.reader import image_bytes
+from prwn_tf.errors import UserError
+
+
+class StoreWriter:
+    """Writes a data set class by class; it appears whole at the end, or not at all.
+
+    Example:
+        with StoreWriter(folder, image_shape=(28, 28, 1), about={}) as writer:
+            writer.add("train", "cat", images)  # [n, 28, 28, 1] uint8
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        *,
+        image_shape: tuple[int, int, int],
+        about: Mapping[str, Any],
+        dtype: str = "uint8",
+        resume_key: str | None = None,
+    ):
+        """A killed writer's classes are taken up by the next of the same resume_key."""
+        self.about = dict(about)
+        self._directory = directory
+        self._image_shape = tuple(image_shape)
+        self._dtype = np.dtype(dtype)
+        self._resumable = resume_key is not None
+        self._partial = PartialStore(
+            directory.with_name(f".{directory.name}.incomplete"),
+            image_bytes(self._image_shape, self._dtype),
+            resume_key,
+        )
+
+    def __enter__(self) -> "StoreWriter":
+        check_replaceable(self._directory)
+        with files.storage_errors(self._directory):
+            self._partial.open(manifest.SPLITS)
+        return self
+
+    def add(self, split: str, name: str, images: np.ndarray) -> None:
+        """Appends one class: images [n, height, width, channels] of the dtype."""
+        self.add_batches(split, name, [images])
+
+    def add_batches(
+        self,
+        split: str,
+        name: str,
+        batches: Iterable[np.ndarray],
+        dropped: list[str] | None = None,
+    ) -> None:
+        """Appends one class that need not fit in memory.
+
+        Args:
+            dropped: what was left out of the class and why, complete when the last
+                batch is made.
+        """
+        if self.has(split, name):
+            raise UserError(f"two classes of the {split} split are called {name!r}")
+        with files.storage_errors(self._directory):
+            self._partial.append(
+                split,
+                name,
+                (self._checked(name, batch) for batch in batches),
+                [] if dropped is None else dropped,
+            )
+
+    def has(self, split: str, name: str) -> bool:
+        """Whether the class is written, by this writer or a killed one before it."""
+        return name in self._partial.classes.get(split, {})
+
+    def images_of(self, split: str, name: str) -> int:
+        """The images of a class that is written."""
+        return self._partial.classes[split][name]
+
+    @property
+    def dropped(self) -> list[str]:
+        """What was left out of all classes so far."""
+        return self._partial.dropped
+
+    def _checked(self, name: str, images: np.ndarray) -> np.ndarray:
+        if images.dtype != self._dtype or images.shape[1:] != self._image_shape:
+            raise ValueError(
+                f"class {name!r}: expected {self._dtype} images of "
+                f"{self._image_shape}, got {images.dtype} of {images.shape[1:]}"
+            )
+        return images
+
+    def __exit__(self, kind, *unused) -> None:
+        if kind is not None:
+            self._give_up(kind)
+            return
+        try:
+            with files.storage_errors(self._directory):
+                self._publish()
+        except BaseException as error:
+            self._give_up(type(error))
+            raise
+
+    def _give_up(self, kind: type[BaseException]) -> None:
+        if self._resumable and kind in (KeyboardInterrupt, SystemExit):
+            self._partial.leave()
+        else:
+            self._partial.remove()
+
+    def _publish(self) -> None:
+        self._partial.flush()
+        files.write_json(self._partial.folder / manifest.FILE, self._manifest())
+        check_replaceable(self._directory)
+        old = self._directory.with_name(f".{self._directory.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        if self._directory.exists():
+            self._directory.rename(old)
+        self._partial.move(self._directory)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def _manifest(self) -> dict[str, Any]:
+        size = image_bytes(self._image_shape, self._dtype)
+        return {
+            "format": manifest.FORMAT,
+            **self.about,
+            "image_shape": list(self._image_shape),
+            "dtype": self._dtype.name,
+            "splits": {
+                split: {
+                    "bytes": sum(classes.values()) * size,
+                    "sha256": self._partial.digest(split),
+                    "images": sum(classes.values()),
+                    "classes": classes,
+                }
+                for split, classes in self._partial.classes.items()
+            },
+        }
+
+
+def check_replaceable(directory: pathlib.Path) -> None:
+    """Raises if publishing would delete files that are no data set of ours."""
+    if not directory.exists():
+        return
+    parts = (*manifest.SPLITS, manifest.UNLABELED)
+    ours = {manifest.FILE, JOURNAL, *(f"{part}.bin" for part in parts)}
+    found = {path.name for path in directory.iterdir()} if directory.is_dir() else {""}
+    if found and not (found <= ours and manifest.is_dataset(directory)):
+        raise UserError(
+            f"{directory} holds files that are no prepared data set, and would be "
+            "replaced by one; move them, or choose another --data_dir"
+        )

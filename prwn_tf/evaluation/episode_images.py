@@ -1,0 +1,48 @@
+"""Which images episodes are made of, for those who want to know or to replay them."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from prwn_tf.config import ASKED, EpisodeSpec
+from prwn_tf.data.store.reader import ClassStore
+from prwn_tf.episodes import plan as plan_lib
+from prwn_tf.episodes.pools import Pools
+
+HEADER = (*ASKED, "episode", "role", "class", "image")
+
+
+def rows(
+    store: ClassStore,
+    pools: Pools,
+    specs: Sequence[EpisodeSpec],
+    episodes: int,
+    seed: int,
+) -> Iterator[list[int | str]]:
+    """A row for each image of episodes 0..episodes-1, in the columns of HEADER.
+
+    `image` counts the images of a class from 0, in the order of the prepared data set.
+    """
+    for spec in specs:
+        kind = [getattr(spec, name) for name in ASKED]
+        planned = tf.data.Dataset.range(episodes).map(
+            plan_lib.planner(pools, spec, seed)
+        )
+        for index, plan in enumerate(planned.as_numpy_iterator()):
+            for role, row in _roles(plan, spec):
+                place = int(np.searchsorted(store.offsets, row, side="right")) - 1
+                image = int(row - store.offsets[place])
+                yield [*kind, index, role, store.names[place], image]
+
+
+def _roles(plan: plan_lib.Plan, spec: EpisodeSpec) -> Iterator[tuple[str, int]]:
+    """What each image of an episode is, and its row in the store."""
+    roles = {
+        "support": plan.support,
+        "query": plan.query,
+        "unlabeled": plan.unlabeled[: spec.clean_points],
+        "distractor": plan.unlabeled[spec.clean_points :],
+    }
+    for role, found in roles.items():
+        yield from ((role, row) for row in found.ravel())

@@ -1,0 +1,1 @@
+"""Image files: headers, decoding, and the turn that their EXIF tag asks for."""

@@ -1,0 +1,187 @@
+"""Encoded images -> uint8 pixels of one size, and why some cannot be decoded."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from prwn_tf.images import header as header_lib
+from prwn_tf.images.header import Header, UnusableImageError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+BATCH = 64
+BATCH_PIXELS = 2**24
+LOADED_BYTES = 2**24  # encoded images that are held at once
+Place = TypeVar("Place")
+
+
+class Decoder:
+    """Decodes and resizes images; safe to use from several threads.
+
+    Args:
+        canvas, background: as in `decoding.squares`.
+
+    Example:
+        >>> pixels, problems = Decoder(84)([path.read_bytes() for path in paths])
+    """
+
+    def __init__(
+        self, size: int, canvas: int | None = None, background: int | None = None
+    ):
+        self.size = size
+        self._canvas = canvas or size
+        self._graph = _graph(size, self._canvas, background)
+
+    def __call__(
+        self, contents: Sequence[bytes | np.ndarray]
+    ) -> tuple[np.ndarray, dict[int, str]]:
+        """Pixels of all images that can be decoded, and why the others cannot.
+
+        Args:
+            contents: encoded images, or pixels [height, width, 3] of uint8.
+
+        Returns:
+            [n, size, size, 3] of uint8 in the order given, and place -> reason.
+        """
+        pixels: dict[int, np.ndarray] = {}
+        problems: dict[int, str] = {}
+        encoded: list[tuple[int, bytes, Header]] = []
+        for place, content in enumerate(contents):
+            if isinstance(content, np.ndarray):
+                pixels[place] = self._resized(content)
+                continue
+            try:
+                encoded.append((place, content, header_lib.read(content)))
+            except UnusableImageError as error:
+                problems[place] = str(error)
+        for batch in _batches(encoded, self._canvas):
+            self._decode(batch, pixels, problems)
+        ordered = [pixels[place] for place in sorted(pixels)]
+        empty = np.empty((0, self.size, self.size, 3), np.uint8)
+        return (np.stack(ordered) if ordered else empty), problems
+
+    def load(
+        self, load: Callable[[int], bytes | np.ndarray], places: Sequence[int]
+    ) -> tuple[np.ndarray, dict[int, str]]:
+        """The same, of images that are loaded a bounded number of bytes at a time.
+
+        Args:
+            load: place -> content, as in `loaded`.
+
+        Returns:
+            [n, size, size, 3] of uint8 in the order of places, and place -> reason.
+        """
+        pixels, problems = [np.empty((0, self.size, self.size, 3), np.uint8)], {}
+        for group, contents in loaded(load, places, problems):
+            found, bad = self(contents)
+            pixels.append(found)
+            problems |= {group[index]: reason for index, reason in bad.items()}
+        return np.concatenate(pixels), dict(sorted(problems.items()))
+
+    def _decode(
+        self,
+        batch: list[tuple[int, bytes, Header]],
+        pixels: dict[int, np.ndarray],
+        problems: dict[int, str],
+    ) -> None:
+        import tensorflow as tf
+
+        places, contents, headers = zip(*batch, strict=True)
+        try:
+            found = self._graph(tf.constant(contents)).numpy()
+        except tf.errors.OpError:
+            # TensorFlow does not say which image it was.
+            if len(batch) > 1:
+                for item in batch:
+                    self._decode([item], pixels, problems)
+            else:
+                kind = headers[0].kind.upper()
+                problems[places[0]] = f"is a damaged or incomplete {kind} image"
+        else:
+            pixels.update(zip(places, found, strict=True))
+
+    def _resized(self, pixels: np.ndarray) -> np.ndarray:
+        import tensorflow as tf
+
+        from prwn_tf.images import decoding
+
+        if pixels.shape[:2] == (self.size, self.size):
+            return pixels
+        with tf.device("CPU"):
+            return decoding.resize(tf.constant(pixels), self.size, self._canvas).numpy()
+
+
+def loaded(
+    load: Callable[[Place], bytes | np.ndarray],
+    places: Sequence[Place],
+    problems: dict[Place, str],
+) -> Iterator[tuple[list[Place], list[bytes | np.ndarray]]]:
+    """Images in groups of bounded size, with their places.
+
+    Args:
+        load: place -> an encoded image, or pixels; UnusableImageError if there is none.
+        problems: gets place -> reason for these.
+    """
+    group, contents, size = [], [], 0
+    for place in places:
+        try:
+            content = load(place)
+        except UnusableImageError as error:
+            problems[place] = str(error)
+            continue
+        group.append(place)
+        contents.append(content)
+        size += len(content) if isinstance(content, bytes) else content.nbytes
+        if size > LOADED_BYTES:
+            yield group, contents
+            group, contents, size = [], [], 0
+    if contents:
+        yield group, contents
+
+
+@functools.cache
+def _graph(
+    size: int, canvas: int, background: int | None
+) -> Callable[["tf.Tensor"], "tf.Tensor"]:
+    """The function encoded [n] -> pixels [n, size, size, 3]."""
+    import tensorflow as tf
+
+    from prwn_tf.images import decoding
+
+    def decode(contents: "tf.Tensor") -> "tf.Tensor":
+        with tf.device("CPU"):  # there is nothing in it for a GPU
+            return decoding.squares(contents, size, canvas, background)
+
+    return tf.function(
+        decode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
+
+
+def _batches(
+    encoded: list[tuple[int, bytes, Header]], canvas: int
+) -> Iterator[list[tuple[int, bytes, Header]]]:
+    """Batches that are bounded in images and in the memory of their pixels."""
+    batch, pixels = [], 0
+    for item in encoded:
+        _, _, header = item
+        decoded = _decoded_pixels(header, canvas)
+        if batch and (len(batch) == BATCH or pixels + decoded > BATCH_PIXELS):
+            yield batch
+            batch, pixels = [], 0
+        batch.append(item)
+        pixels += decoded
+    if batch:
+        yield batch
+
+
+def _decoded_pixels(header: Header, canvas: int) -> int:
+    """How many pixels of an image are in memory before it is resized."""
+    from prwn_tf.images import decoding
+
+    if header.kind != "jpeg":
+        return header.pixels
+    shorter_side = min(header.height, header.width)
+    return header.pixels // decoding.ratio(shorter_side, canvas) ** 2

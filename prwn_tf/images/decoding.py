@@ -1,0 +1,137 @@
+"""Encoded images -> pixels of one size, by TensorFlow alone, so that exports do it too.
+
+Images are squeezed to a square, not cropped, as in the data of the paper. They are
+smoothed before they are shrunk: without it, a photograph shrunk by five or more is
+mostly noise.
+"""
+
+import bisect
+import functools
+
+import tensorflow as tf
+
+from prwn_tf.images import exif
+
+# A large JPEG is shrunk by these while it is decoded, which is several times faster,
+# as long as it stays SPARE times as large as it is to be.
+RATIOS = (1, 2, 4, 8)
+SPARE = 4
+
+
+def squares(
+    contents: tf.Tensor, size: int, canvas: int, background: int | None = None
+) -> tf.Tensor:
+    """[n] of string -> [n, size, size, 3] of uint8, turned upright; gray is repeated.
+
+    Args:
+        canvas: as in `resize`.
+        background: the shade that shows through transparent PNG images; None drops
+            alpha, and shows whatever colour lies under it.
+    """
+
+    def square(content: tf.Tensor) -> tf.Tensor:
+        pixels = resize(_decoded(content, canvas, background), size, canvas)
+        return exif.upright(pixels, exif.orientation(content))
+
+    form = tf.TensorSpec([size, size, 3], tf.uint8)
+    return tf.map_fn(square, contents, fn_output_signature=form)
+
+
+def ratio(shorter_side: int, canvas: int) -> int:
+    """By how much a JPEG image is shrunk while it is decoded."""
+    return RATIOS[bisect.bisect(_sides(canvas), shorter_side)]
+
+
+def _sides(canvas: int) -> list[int]:
+    """The shorter sides from which on each ratio is used but the first."""
+    return [ratio * SPARE * canvas for ratio in RATIOS[1:]]
+
+
+def _decoded(content: tf.Tensor, canvas: int, background: int | None) -> tf.Tensor:
+    """[] of string -> [height, width, 3] of uint8, as it is stored."""
+    decoders = {
+        b"\xff\xd8": lambda: _jpeg(content, canvas),
+        b"\x89P": lambda: _png(content, background),
+        b"BM": lambda: _bmp(content),
+    }
+    known = tf.strings.substr(content, 0, 2) == list(decoders)  # [kinds]
+    kind = tf.argmax(tf.concat([known, [True]], axis=0), output_type=tf.int32)
+    pixels = tf.switch_case(kind, [*decoders.values(), lambda: _other(content)])
+    return tf.ensure_shape(pixels, [None, None, 3])
+
+
+def _jpeg(content: tf.Tensor, canvas: int) -> tf.Tensor:
+    # The accurate method is what other programs' decoders use.
+    decode = functools.partial(
+        tf.io.decode_jpeg, content, channels=3, dct_method="INTEGER_ACCURATE"
+    )
+    shorter_side = tf.reduce_min(tf.io.extract_jpeg_shape(content)[:2])
+    [place] = tf.unstack(tf.searchsorted(_sides(canvas), [shorter_side], side="right"))
+    return tf.switch_case(
+        place, [functools.partial(decode, ratio=ratio) for ratio in RATIOS]
+    )
+
+
+def _png(content: tf.Tensor, background: int | None) -> tf.Tensor:
+    if background is None:
+        return tf.io.decode_png(content, channels=3)
+    pixels = tf.io.decode_png(content, channels=4)
+    return over(pixels[..., :3], pixels[..., 3:], background)
+
+
+def _bmp(content: tf.Tensor) -> tf.Tensor:
+    # Its decoder does not convert channels, and takes the numbers of a palette's
+    # colours for shades of gray.
+    pixels = tf.io.decode_bmp(content)
+    enough = tf.debugging.assert_greater_equal(
+        tf.shape(pixels)[-1], 3, "a BMP image with a palette; save it as PNG"
+    )
+    with tf.control_dependencies([enough]):
+        return pixels[..., :3]
+
+
+def _other(content: tf.Tensor) -> tf.Tensor:
+    """The first picture of a GIF; of anything else, TensorFlow's error."""
+    return tf.io.decode_image(content, channels=3, expand_animations=False)
+
+
+def over(color: tf.Tensor, alpha: tf.Tensor, background: int) -> tf.Tensor:
+    """Colour [..., H, W, 3] of opacity [..., H, W, 1] over a shade, all of uint8.
+
+    Opacity that is the same everywhere is taken for full: TensorFlow gives an image of
+    one bit and no alpha the alpha 1.
+    """
+    area = [-3, -2, -1]
+    least = tf.reduce_min(alpha, axis=area, keepdims=True)
+    alike = least == tf.reduce_max(alpha, axis=area, keepdims=True)
+    share = tf.where(alike, 1.0, tf.cast(alpha, tf.float32) / 255)
+    mixed = share * tf.cast(color, tf.float32) + (1 - share) * background
+    return _bytes(mixed)
+
+
+def resize(pixels: tf.Tensor, size: int, canvas: int) -> tf.Tensor:
+    """[..., height, width, channels] -> [..., size, size, channels], of uint8.
+
+    Args:
+        canvas: images larger than this are smoothed and shrunk to it first, and from
+            there to `size` without smoothing. The same as `size` for most models;
+            Omniglot's drawings were shrunk without smoothing.
+    """
+    if canvas == size:
+        return shrink(pixels, size, size)
+    larger = tf.reduce_any(tf.shape(pixels)[-3:-1] > canvas)
+    drawn = tf.cond(
+        larger,
+        lambda: tf.image.resize(pixels, [canvas, canvas], antialias=True),
+        lambda: tf.cast(pixels, tf.float32),
+    )
+    return _bytes(tf.image.resize(drawn, [size, size]))
+
+
+def shrink(pixels: tf.Tensor, height: int, width: int) -> tf.Tensor:
+    """[..., H, W, channels] -> [..., height, width, channels], smoothed, of uint8."""
+    return _bytes(tf.image.resize(pixels, [height, width], antialias=True))
+
+
+def _bytes(shades: tf.Tensor) -> tf.Tensor:
+    return tf.saturate_cast(tf.round(shades), tf.uint8)

@@ -1,0 +1,77 @@
+"""A fitted classifier as a file: arrays alone, nothing that could run."""
+
+import io
+import pathlib
+from typing import NamedTuple
+
+import numpy as np
+
+from prwn_tf import files
+from prwn_tf.errors import UserError
+from prwn_tf.serving.models import ServedModel
+
+FORMAT = "prwn_tf prototypes 2"
+
+
+class Fitted(NamedTuple):
+    """What fitting learned."""
+
+    classes: np.ndarray  # [N] names
+    prototypes: np.ndarray  # [N, D]
+    counts: np.ndarray  # [N]
+    log_totals: np.ndarray | None  # [N] of the crowd, if there was one
+    scores: np.ndarray | None  # [U]
+
+
+def write(path: pathlib.Path, fitted: Fitted, model: ServedModel) -> None:
+    """Writes an npz file that names the model it belongs to."""
+    arrays = {k: v for k, v in fitted._asdict().items() if v is not None}
+    content = io.BytesIO()
+    np.savez(content, format=FORMAT, fingerprint=model.fingerprint, **arrays)
+    files.write_bytes(path, content.getvalue())
+
+
+def read(path: pathlib.Path, model: ServedModel) -> Fitted:
+    """What `write` wrote, if it belongs to the model."""
+    arrays = _arrays(path)
+    if str(arrays.get("format")) != FORMAT:
+        raise UserError(f"{path} is not a saved classifier of this version")
+    if str(arrays.get("fingerprint")) != model.fingerprint:
+        raise UserError(
+            f"{path} was fitted with another model than {model.path}; give that "
+            "model, or fit again"
+        )
+    fitted = Fitted(*(arrays.get(name) for name in Fitted._fields))
+    if not _whole(fitted, model.size):
+        raise UserError(f"{path} is damaged: its arrays do not fit each other")
+    return fitted
+
+
+def _whole(fitted: Fitted, size: int) -> bool:
+    """Whether the arrays are those of one classifier, with or without a crowd."""
+    ways = np.size(fitted.classes)
+    shapes = {"classes": (ways,), "prototypes": (ways, size), "counts": (ways,)}
+    if fitted.scores is not None or fitted.log_totals is not None:
+        shapes |= {"log_totals": (ways,), "scores": (np.size(fitted.scores),)}
+    arrays = fitted._asdict()
+    numbers = [arrays[name] for name in shapes if name != "classes"]
+    return (
+        ways >= 2
+        and all(np.shape(arrays[name]) == shape for name, shape in shapes.items())
+        and all(np.asarray(array).dtype.kind == "f" for array in numbers)
+    )
+
+
+def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    # NumPy and zipfile meet damaged bytes with errors of a dozen types, and NumPy
+    # advises to unpickle them.
+    except Exception as error:
+        raise UserError(
+            f"{path} is not a saved classifier, or is damaged; give what "
+            "FewShotClassifier.save or predict wrote"
+        ) from error

@@ -1,0 +1,95 @@
+import dataclasses
+import json
+import resource
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.compat.proto import event_pb2
+
+from prwn_tf.analysis import distraction, figures
+from prwn_tf.analysis.findings import Finding, mean_and_interval, shown
+from prwn_tf.analysis.settings import Settings
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.errors import StorageError, UserError
+
+SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=4, distractors=2)
+
+
+def picture():
+    return figures.new(1, 1)
+
+
+@pytest.fixture
+def finding():
+    rows = [{"run": "PN", "share": 1 / 3}, {"run": "PRWN", "share": 0.5}]
+    png = figures.rendered(picture)
+    return Finding("sharing", ["line"], {"rows": rows}, {"table": rows}, {"sight": png})
+
+
+def test_publishes_numbers_tables_and_figures(finding, tmp_path):
+    finding.publish(tmp_path / "new")
+    folder = tmp_path / "new"
+    stored = json.loads((folder / "sharing.json").read_text())
+    assert stored["rows"][0]["share"] == 1 / 3  # all digits
+    assert (folder / "table.csv").read_text() == "run,share\nPN,0.333333\nPRWN,0.5\n"
+    assert (folder / "sight.png").read_bytes() == finding.figures["sight"]
+
+
+def test_a_full_disk_is_noticed(finding, tmp_path):
+    """Noise does not compress, so that the event file is the one that is too large."""
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
+    noise = {"noise": tf.io.encode_png(pixels).numpy()}
+    finding = dataclasses.replace(finding, figures=noise)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(noise["noise"]), hard))
+    try:
+        with pytest.raises(StorageError, match=r"cannot write to .*tensorboard"):
+            finding.publish(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_figures_are_in_tensorboard(finding, tmp_path):
+    finding.publish(tmp_path)
+    [events] = (tmp_path / "tensorboard").iterdir()
+    tags = [
+        value.tag
+        for record in tf.data.TFRecordDataset(str(events)).as_numpy_iterator()
+        for value in event_pb2.Event.FromString(record).summary.value
+    ]
+    assert tags == ["analysis/sight"]
+
+
+def test_mean_and_interval_by_hand():
+    values = np.array([0.0, 1.0, 1.0, 0.0])
+    assert mean_and_interval(values) == pytest.approx((0.5, 1.96 * 0.5 / 2))
+    assert shown(values) == "0.500 ± 0.490"
+
+
+def test_an_episode_that_is_not_looked_at_cannot_be_drawn():
+    with pytest.raises(UserError, match=r"--episode=5.*--eval_episodes"):
+        Settings(SPEC, SPEC, episodes=5, episode=5)
+
+
+def test_distractors_of_two_runs(make_subject, tmp_path):
+    subjects = [make_subject("PN", spread=1.5), make_subject("PRWN (b)", spread=0.2)]
+    found = distraction.find(subjects, Settings(SPEC, SPEC, episodes=12, episode=3))
+    pn, prwn = found.numbers["rows"]
+    assert prwn["p_clean_raw"] > pn["p_clean_raw"]
+    assert found.lines[2].startswith("PRWN (b)")
+    assert f"{prwn['p_clean_smoothed']:.3f}" in found.lines[2]
+    episodes = found.tables["distractors_episodes"]
+    assert len(episodes) == 24
+    assert [row["episode"] for row in episodes[:2]] == [0, 1]
+    mean = np.mean([row["roc_area"] for row in episodes[12:]])
+    assert mean == pytest.approx(prwn["roc_area"])
+    curve = found.numbers["roc"][1]
+    assert len(curve["clean_found"]) == len(curve["distractors_taken"]) == 9
+    assert set(found.figures) == {
+        "distractors_roc",
+        "distractors_histogram",
+        "distractors_episode_PN",
+        "distractors_episode_PRWN__b_",
+    }
+    found.publish(tmp_path)  # everything in it can be stored

@@ -1,0 +1,197 @@
+"""Archives are unpacked into their folder and nowhere else."""
+
+import io
+import os
+import tarfile
+import zipfile
+
+import pytest
+
+from prwn_tf.data import sources
+from prwn_tf.data.formats import archives
+from prwn_tf.errors import StorageError, UserError
+from tests.data import made
+
+FILES = {"a/one.png": b"first", "a/b/two.png": b"second" * 1000, "c": b""}
+
+
+def packed(path, contents, kind):
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in contents.items():
+                archive.writestr(name, content)
+    else:
+        appended(path, contents, "w:gz" if kind == "tar.gz" else "w")
+    return path
+
+
+def appended(path, contents, mode="a"):
+    """A tar to which files were added later, as by tar -r, or a new one."""
+    with tarfile.open(path, mode) as archive:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def content_of(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
+def test_files_come_out_as_they_went_in(tmp_path, kind):
+    archives.unpack(packed(tmp_path / "a", FILES, kind), tmp_path / "out")
+    assert content_of(tmp_path / "out") == FILES
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_a_large_file_is_unpacked(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(archives, "MEMBER_LIMIT", 100)
+    archives.unpack(packed(tmp_path / "a", FILES, kind), tmp_path / "out")
+    assert content_of(tmp_path / "out") == FILES
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/../../evil"])
+def test_nothing_is_written_outside(tmp_path, kind, name):
+    path = packed(tmp_path / "a", FILES | {name: b"evil"}, kind)
+    with pytest.raises(UserError, match="points outside"):
+        archives.unpack(path, tmp_path / "in" / "out")
+    assert not (tmp_path / "evil").exists()
+    assert not (tmp_path / "in/evil").exists()
+
+
+def test_of_two_files_of_one_name_the_later_is_kept(tmp_path):
+    path = packed(tmp_path / "a.tar", FILES, "tar")
+    appended(path, {"a/one.png": b"second thoughts"})
+    archives.unpack(path, tmp_path / "out")
+    assert content_of(tmp_path / "out") == FILES | {"a/one.png": b"second thoughts"}
+
+
+@pytest.mark.parametrize("name", ["a", "a/one.png/x", "a/one.png/x/y"])
+def test_a_name_for_a_file_and_a_folder(tmp_path, name):
+    path = appended(packed(tmp_path / "a.tar", FILES, "tar"), {name: b"x"})
+    with pytest.raises(UserError, match=f"'{name}' is a file and a folder at once"):
+        archives.unpack(path, tmp_path / "out")
+
+
+def tar_bytes(tmp_path, contents):
+    return packed(tmp_path / "inner", contents, "tar").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
+def test_tars_in_an_archive_become_folders(tmp_path, kind):
+    inner = {
+        "n01.tar": tar_bytes(tmp_path, {"1.JPEG": b"one", "2.JPEG": b"two" * 9999}),
+        "train.tar": tar_bytes(tmp_path, {"train/n02/1.JPEG": b"three"}),
+        "deep/n04.tar": tar_bytes(
+            tmp_path, {"n05.tar": tar_bytes(tmp_path, {"1.JPEG": b"four"})}
+        ),
+        "last.png": b"five",
+    }
+    archives.unpack(packed(tmp_path / "a", inner, kind), tmp_path / "out")
+    assert content_of(tmp_path / "out") == {
+        "n01/1.JPEG": b"one",
+        "n01/2.JPEG": b"two" * 9999,
+        "train/n02/1.JPEG": b"three",
+        "deep/n04/n05/1.JPEG": b"four",
+        "last.png": b"five",
+    }
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil"])
+def test_inner_tars_do_not_leave_the_folder_either(tmp_path, name):
+    inner = {"n01.tar": tar_bytes(tmp_path, {name: b"evil"})}
+    path = packed(tmp_path / "a", inner, "tar")
+    with pytest.raises(UserError, match="points outside"):
+        archives.unpack(path, tmp_path / "in/out")
+
+
+def test_packed_archives_in_an_archive_are_files(tmp_path):
+    inner = packed(tmp_path / "inner", {"zeros": bytes(2**20)}, "tar.gz").read_bytes()
+    path = packed(tmp_path / "a", {"x.tar.gz": inner}, "tar")
+    archives.unpack(path, tmp_path / "out")
+    assert content_of(tmp_path / "out") == {"x.tar.gz": inner}
+
+
+def test_unpacked_files_are_as_old_as_their_archive(tmp_path):
+    path = packed(tmp_path / "a", FILES, "tar")
+    os.utime(path, ns=(5, 1234567890123456789))
+    archives.unpack(path, tmp_path / "out")
+    assert (tmp_path / "out/a/one.png").stat().st_mtime_ns == 1234567890123456789
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
+def test_a_folder_of_archives_is_unpacked(tmp_path, kind):
+    for split in ("train", "val"):
+        made.write(tmp_path / "in/notes.txt", b"x")
+        contents = {f"{split}/cat/1.png": made.png(0, 0), "dog/1.png": made.png(1, 0)}
+        packed(tmp_path / f"in/{split}.{kind}", contents, kind)
+    with sources.opened(tmp_path / "in", tmp_path / "scratch") as folder:
+        assert sorted(content_of(folder)) == [
+            *("train/cat/1.png", "train/dog/1.png"),
+            *("val/cat/1.png", "val/dog/1.png"),
+        ]
+
+
+@pytest.mark.parametrize("beside", ["cat/1.png", "mini-imagenet-cache-train.pkl"])
+def test_archives_beside_what_was_in_them_are_left_alone(tmp_path, beside):
+    packed(made.write(tmp_path / "in/a.zip", b""), FILES, "zip")
+    made.write(tmp_path / "in" / beside, made.png(0, 0))
+    with sources.opened(tmp_path / "in", tmp_path / "scratch") as folder:
+        assert folder == tmp_path / "in"
+
+
+def test_lists_of_images_beside_archives_come_with_them(tmp_path):
+    packed(made.write(tmp_path / "in/cats.ZIP", b""), {"cats/1.png": b"1"}, "zip")
+    made.write(tmp_path / "in/lists/train.csv", b"filename,label")
+    made.write(tmp_path / "in/readme.txt", b"")
+    with sources.opened(tmp_path / "in", tmp_path / "scratch") as folder:
+        found = content_of(folder)
+    assert found == {"cats/1.png": b"1", "lists/train.csv": b"filename,label"}
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "zip"])
+def test_a_damaged_archive(tmp_path, kind):
+    path = packed(tmp_path / "a", FILES, kind)
+    content = bytearray(path.read_bytes())
+    # zip's first data lie at 39; all of gzip is one stream.
+    content[41 if kind == "zip" else len(content) // 2] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"cannot be unpacked .* download it again"):
+        archives.unpack(path, tmp_path / "out")
+
+
+def test_an_archive_is_unpacked_and_a_folder_taken_as_it_is(tmp_path):
+    path = packed(tmp_path / "pictures.zip", {"cat/1.png": made.png(0, 0)}, "zip")
+    with sources.opened(path, tmp_path / "scratch") as folder:
+        assert folder == tmp_path / "scratch"
+        assert (folder / "cat/1.png").exists()
+
+    with sources.opened(tmp_path, tmp_path / "other") as folder:
+        assert folder == tmp_path
+    assert not (tmp_path / "other").exists()
+
+
+def use(path, scratch, error):
+    with sources.opened(path, scratch):
+        raise error
+
+
+def test_an_error_names_what_the_user_gave(tmp_path):
+    path = packed(tmp_path / "pictures.zip", FILES, "zip")
+    scratch = tmp_path / "scratch"
+    with pytest.raises(UserError, match=r"^/.*pictures.zip/a is bad$"):
+        use(path, scratch, UserError(f"{scratch}/a is bad"))
+
+
+def test_a_full_disk_names_the_disk(tmp_path):
+    path = packed(tmp_path / "pictures.zip", FILES, "zip")
+    scratch = tmp_path / "scratch"
+    with pytest.raises(StorageError, match=r"^cannot write /.*/scratch/a: full$"):
+        use(path, scratch, StorageError(f"cannot write {scratch}/a: full"))

@@ -1,0 +1,228 @@
+"""Images of every kind become RGB pixels of one size."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from prwn_tf.images import decoder as decoder_lib
+from prwn_tf.images import decoding
+from tests.data import made
+
+
+@pytest.fixture(scope="module")
+def decoder():
+    return decoder_lib.Decoder(20)
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """A smooth image: [30, 40, 3]."""
+    random = np.random.default_rng(0)
+    coarse = random.uniform(40, 215, (4, 5, 3))
+    smooth = tf.image.resize(coarse, [30, 40], "bicubic")
+    return tf.saturate_cast(smooth, tf.uint8).numpy()
+
+
+def small(image):
+    """What the decoder should make of it: [20, 20, 3]."""
+    return tf.image.resize(image, [20, 20], antialias=True).numpy()
+
+
+def palette_png(numbers, palette):
+    height, width = numbers.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in numbers)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        [
+            made.chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+            made.chunk(b"PLTE", palette.tobytes()),
+            made.chunk(b"IDAT", zlib.compress(rows)),
+            made.chunk(b"IEND", b""),
+        ]
+    )
+
+
+def bmp(image):
+    height, width, channels = image.shape
+    rows = image[::-1, :, [2, 1, 0, *range(3, channels)]]
+    padded = np.pad(rows.reshape(height, -1), [(0, 0), (0, -width * channels % 4)])
+    head = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8 * channels, *[0] * 6)
+    size = 54 + padded.size
+    return b"BM" + struct.pack("<IHHI", size, 0, 0, 54) + head + padded.tobytes()
+
+
+def rgba(image):
+    return np.concatenate([image, np.full_like(image[..., :1], 90)], axis=-1)
+
+
+def jpeg(image, **options):
+    return tf.io.encode_jpeg(
+        image, quality=98, chroma_downsampling=False, **options
+    ).numpy()
+
+
+def png(image):
+    return tf.io.encode_png(image).numpy()
+
+
+@pytest.mark.parametrize(
+    ("encode", "tolerance"),
+    [
+        (jpeg, 3),
+        (lambda image: jpeg(image, progressive=True), 3),
+        (png, 1),
+        (lambda image: png(rgba(image)), 1),
+        (lambda image: png(image.astype(np.uint16) * 257), 1),
+        (bmp, 1),
+        (lambda image: bmp(rgba(image)), 1),
+        (lambda image: image, 1),  # pixels of another size
+    ],
+)
+def test_color_images(decoder, scene, encode, tolerance):
+    pixels, problems = decoder([encode(scene)])
+
+    assert not problems
+    assert pixels.dtype == np.uint8
+    np.testing.assert_allclose(pixels[0], small(scene), atol=tolerance)
+
+
+def test_palettes_of_bmp_images_are_refused_by_exports_too(scene):
+    indexes = np.repeat(scene[..., :1] % 2, 4, axis=-1)
+    content = bytearray(bmp(indexes)[: 54 + indexes.size // 4])
+    content[28:30] = struct.pack("<H", 8)  # bits of a pixel
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="BMP image with a pal"):
+        decoding.squares(tf.constant([bytes(content)]), 28, 28)
+
+
+def test_files_are_read_as_many_as_memory_should_hold(decoder, scene, monkeypatch):
+    contents = [png(scene), b"", png(scene[::-1])]
+    monkeypatch.setattr(decoder_lib, "LOADED_BYTES", len(contents[0]) - 1)
+    groups = decoder_lib.loaded(contents.__getitem__, range(3), {})
+    assert [group for group, _ in groups] == [[0], [1, 2]]
+
+    pixels, problems = decoder.load(contents.__getitem__, range(3))
+    np.testing.assert_array_equal(pixels, decoder([contents[0], contents[2]])[0])
+    assert problems == {1: "is empty"}
+
+
+@pytest.mark.parametrize("encode", [jpeg, png])
+def test_gray_images_get_three_equal_channels(decoder, scene, encode):
+    gray = scene[..., :1]
+    pixels, _ = decoder([encode(gray)])
+
+    np.testing.assert_array_equal(pixels[..., 0], pixels[..., 1])
+    np.testing.assert_allclose(pixels[0, ..., :1], small(gray), atol=3)
+
+
+def test_palettes_are_resolved(decoder):
+    palette = np.array([[250, 10, 20], [30, 240, 40]], np.uint8)
+    pixels, _ = decoder([palette_png(np.ones((20, 20), np.uint8), palette)])
+
+    assert (pixels == palette[1]).all()
+
+
+def test_the_first_picture_of_an_animation_is_taken(decoder):
+    # Two frames of one pixel, red and then blue.
+    frame = b",\0\0\0\0\1\0\1\0\0\2\2%c\1\0"
+    content = (
+        b"GIF89a\1\0\1\0\x80\0\0\xff\0\0\0\0\xff" + frame % b"D" + frame % b"L" + b";"
+    )
+    pixels, problems = decoder([content])
+
+    assert not problems
+    assert pixels.shape == (1, 20, 20, 3)
+    assert (pixels == [255, 0, 0]).all()
+
+
+def test_large_photographs_are_decoded_small_and_alike(decoder, scene):
+    large = tf.image.resize(scene, [700, 900], "bicubic")
+    large = tf.saturate_cast(large, tf.uint8).numpy()
+    assert decoding.ratio(700, 20) == 8
+    pixels, _ = decoder([jpeg(large)])
+    np.testing.assert_allclose(pixels[0], small(large), atol=4)
+
+
+def test_images_of_the_right_size_keep_their_pixels(decoder):
+    image = np.random.default_rng(0).integers(0, 256, (20, 20, 3), np.uint8)
+    pixels, _ = decoder([made.encode_png(image), image])
+
+    np.testing.assert_array_equal(pixels, [image, image])
+
+
+def test_bad_images_are_named_among_good_ones(decoder, scene):
+    good = png(scene)
+    contents = [good, b"", good, jpeg(scene)[:300], good[:-200], b"<html>", scene]
+    pixels, problems = decoder(contents)
+
+    assert problems == {
+        1: "is empty",
+        3: "is a damaged or incomplete JPEG image",
+        4: "is a damaged or incomplete PNG image",
+        5: "is a web page",
+    }
+    assert len(pixels) == 3
+    np.testing.assert_allclose(pixels, [small(scene)] * 3, atol=1)
+
+
+def test_order_is_kept_over_many_batches(decoder):
+    contents = [
+        made.pixels(number, 0) if number % 3 else made.png(number, 0)
+        for number in range(250)
+    ]
+    pixels, _ = decoder(contents)
+
+    np.testing.assert_array_equal(pixels[:, 0, 0, 0], range(250))
+
+
+def test_batches_are_bounded_by_their_pixels():
+    def header(side):
+        return decoder_lib.Header("png", side, side)
+
+    encoded = [(place, b"", header(3000)) for place in range(5)]
+    assert [len(batch) for batch in decoder_lib._batches(encoded, 20)] == [1] * 5
+    encoded = [(place, b"", header(30)) for place in range(130)]
+    assert [len(batch) for batch in decoder_lib._batches(encoded, 20)] == [64, 64, 2]
+
+
+def test_nothing_gives_nothing(decoder):
+    pixels, problems = decoder([])
+    assert pixels.shape == (0, 20, 20, 3)
+    assert problems == {}
+
+
+def test_transparent_images_over_a_background(scene):
+    alpha = np.zeros_like(scene[..., :1])
+    alpha[:, :20] = 255
+    content = png(np.concatenate([scene, alpha], axis=-1))
+    over = np.where(alpha == 255, scene, 200)
+    pixels, problems = decoder_lib.Decoder(20, background=200)([content, jpeg(scene)])
+
+    assert not problems
+    np.testing.assert_allclose(pixels[0], small(over), atol=1)
+    np.testing.assert_allclose(pixels[1], small(scene), atol=3)
+
+
+def test_a_canvas_is_larger_than_the_image(scene):
+    [found], _ = decoder_lib.Decoder(10, canvas=60)([png(scene)])
+    np.testing.assert_allclose(found, tf.image.resize(scene, [10, 10]), atol=1)
+    [found], _ = decoder_lib.Decoder(10, canvas=20)([png(scene)])
+    np.testing.assert_allclose(found, tf.image.resize(small(scene), [10, 10]), atol=1)
+
+
+def test_images_without_alpha_have_no_background():
+    # One bit a pixel, as Omniglot is stored: black with a white corner.
+    rows = (b"\0" + b"\xff" * 2 + b"\0") * 10 + (b"\0" * 4) * 10
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+        [
+            made.chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 1, 0, 0, 0, 0)),
+            made.chunk(b"IDAT", zlib.compress(rows)),
+            made.chunk(b"IEND", b""),
+        ]
+    )
+    [found], problems = decoder_lib.Decoder(20, background=200)([content])
+    assert not problems
+    assert (found[:10, :16] == 255).all()
+    assert (found[10:] == 0).all()

@@ -1,0 +1,75 @@
+"""What is told of an image before it is decoded."""
+
+import struct
+
+import pytest
+
+from prwn_tf.images import header as header_lib
+from prwn_tf.images.header import UnusableImageError
+from tests.data import made
+from tests.data.made import segment
+
+
+def bmp(width, height, bits=24, header=40):
+    form = "<HHHH" if header == 12 else "<iiHH"
+    return (
+        b"BM"
+        + bytes(12)
+        + struct.pack("<I", header)
+        + struct.pack(form, width, height, 1, bits)
+    )
+
+
+def jpeg(*segments):
+    return b"\xff\xd8" + b"".join(segments)
+
+
+FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (made.encode_png(made.pixels(0, 0)[:9]), ("png", 9, 16)),
+        (b"GIF89a" + struct.pack("<HH", 7, 5), ("gif", 5, 7)),
+        (bmp(7, 5), ("bmp", 5, 7)),
+        (bmp(7, -5, 32), ("bmp", 5, 7)),
+        (bmp(7, 5, header=12), ("bmp", 5, 7)),
+        (jpeg(segment(0xE0, b"JFIF\0"), segment(0xC0, FRAME)), ("jpeg", 30, 40)),
+        (jpeg(b"\xff\xff\xff", segment(0xC2, FRAME)[1:]), ("jpeg", 30, 40)),
+        (
+            # A thumbnail inside a segment has a frame of its own, which is skipped.
+            jpeg(segment(0xE1, segment(0xC0, bytes(9))), segment(0xC0, FRAME)),
+            ("jpeg", 30, 40),
+        ),
+        (jpeg(segment(0xC4, bytes(9)), segment(0xC1, FRAME)), ("jpeg", 30, 40)),
+    ],
+)
+def test_kind_and_size(content, expected):
+    assert header_lib.read(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"<!DOCTYPE html><html>", "is a web page"),
+        (b"\xef\xbb\xbf\n <html>", "is a web page"),
+        (b"hello", "is not a JPEG, PNG, GIF or BMP image"),
+        (b"RIFF1234WEBPVP8 ", "is not a JPEG"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is cut short"),
+        (b"\xff\xd8\xff", "is cut short"),
+        (jpeg(segment(0xE0, b"JFIF")), "is cut short"),
+        (jpeg(segment(0xDA, b"")), "is cut short"),
+        (bmp(7, 5, 8), "BMP image with a palette"),
+        (b"GIF89a\0\0\0\0", "has 0x0 pixels"),
+        (
+            b"\x89PNG\r\n\x1a\n"
+            + made.chunk(b"IHDR", struct.pack(">II", 30000, 30000)),
+            "has 30000x30000 pixels, at most 67,108,864",
+        ),
+    ],
+)
+def test_what_is_refused(content, message):
+    with pytest.raises(UnusableImageError, match=message):
+        header_lib.read(content)
