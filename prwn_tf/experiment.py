@@ -1,7 +1,6 @@
 """One run from its config to its result: trains, validates, tests, resumes."""
 
 import dataclasses
-import logging
 import sys
 from collections.abc import Sequence
 
@@ -10,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 import tqdm
 
+from prwn_tf import build, files
 from prwn_tf import config as config_lib
-from prwn_tf import files
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
 from prwn_tf.data.store.reader import ClassStore, training_store
 from prwn_tf.episodes import pipeline
@@ -20,7 +19,7 @@ from prwn_tf.evaluation import report
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
-from prwn_tf.training import loop, optimizer
+from prwn_tf.training import loop
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor, write_projector
 from prwn_tf.training.workdir import Workdir
@@ -178,11 +177,11 @@ def create(
 ) -> Experiment:
     """Builds everything a run needs, after checking that its data suffices."""
     run_pools = pools_lib.for_run(config, stores)
-    config = resolved(config)
+    config = build.resolved(config)
     if config.deterministic:
         keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()
-    model = optimizer.trainable_model(config)
+    model = build.trainable_model(config)
     return Experiment(
         config=config,
         workdir=workdir,
@@ -196,32 +195,6 @@ def create(
             for split in ("val", "test")
         },
     )
-
-
-def resolved(config: TrainConfig) -> TrainConfig:
-    """The config with what "auto" means on this machine's device."""
-    gpu = bool(tf.config.list_physical_devices("GPU"))
-    # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
-    choices = {
-        "xla": "step" if gpu and not config.deterministic else "off",
-        "conv_block": "plain" if gpu else "fast",
-    }
-    automatic = {k: v for k, v in choices.items() if getattr(config, k) == "auto"}
-    config = dataclasses.replace(config, **automatic)
-    if config.xla != "off" and (reason := _compiler_error()):
-        logging.warning("--xla=%s is not possible here: %s", config.xla, reason)
-        config = dataclasses.replace(config, xla="off")
-    return config
-
-
-def _compiler_error() -> str | None:
-    """Why XLA cannot compile on this machine, if so: a GPU needs parts of CUDA."""
-    try:
-        tiny = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
-        tiny(tf.constant(1.0))
-    except tf.errors.OpError as error:
-        return error.message.splitlines()[0]
-    return None
 
 
 def _flat(config: TrainConfig) -> dict[str, str | int | float | bool]:

@@ -5,14 +5,9 @@ loading TensorFlow.
 """
 
 import dataclasses
-import importlib
-from typing import TYPE_CHECKING, Any
 
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
-
-if TYPE_CHECKING:
-    from prwn_tf.model import FewShotModel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,27 +49,6 @@ ENCODERS = {
 CONV4_PIXELS = 16
 
 
-def build_model(config: TrainConfig) -> "FewShotModel":
-    """The untrained model of a config, its variables created."""
-    check(config)
-    from prwn_tf.model import FewShotModel
-
-    encoder = _find(ENCODERS[config.encoder])(
-        channels=config.channels,
-        weight_decay=config.optimizer.weight_decay,
-        seed=config.seed,
-        fast=config.conv_block == "fast",
-    )
-    regularizers = [_find(name).from_config(config) for name in REGULARIZERS.values()]
-    model = FewShotModel(
-        encoder,
-        _find(METHODS[config.method].head).from_config(config),
-        [regularizer for regularizer in regularizers if regularizer is not None],
-    )
-    model.build((None, *config.image_shape))
-    return model
-
-
 def check(config: TrainConfig) -> None:
     """Raises if a name is unknown, or if parts of a config do not fit together."""
     for name, known in (("method", METHODS), ("encoder", ENCODERS)):
@@ -93,8 +67,3 @@ def check(config: TrainConfig) -> None:
             "--train_unlabeled and --train_extra are 0; raise one of them, or use "
             "--method=pn"
         )
-
-
-def _find(name: str) -> Any:
-    module, attribute = name.split(":")
-    return getattr(importlib.import_module(module), attribute)

@@ -25,6 +25,7 @@ FLOW = (
     ("walk",),
     ("heads", "regularizers"),
     ("model",),
+    ("build",),
     ("training",),
     ("evaluation",),
     ("analysis",),

@@ -22,7 +22,10 @@ from collections.abc import Callable, Sequence
 
 from absl import app, flags
 
-from prwn_tf import protocols  # sets the allocator before TensorFlow loads
+from prwn_tf import (
+    build,
+    protocols,  # sets the allocator before TensorFlow loads
+)
 from prwn_tf.config import TrainConfig
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for its neighbours
@@ -70,10 +73,9 @@ def training_step(
     """
     import tensorflow as tf
 
-    from prwn_tf import experiment
     from prwn_tf.config import EpisodeSpec
     from prwn_tf.episodes.pipeline import Episode
-    from prwn_tf.training import loop, optimizer
+    from prwn_tf.training import loop
 
     spec = EpisodeSpec(way, shot, query, unlabeled)
     config = dataclasses.replace(
@@ -82,8 +84,8 @@ def training_step(
         image_shape=(size, size, channels),
         conv_block=conv_block,
     )
-    config = experiment.resolved(config)
-    model = optimizer.trainable_model(config)
+    config = build.resolved(config)
+    model = build.trainable_model(config)
 
     def images(*shape: int) -> tf.Tensor:
         shape = [*shape, size, size, channels]

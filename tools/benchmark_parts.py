@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from prwn_tf import experiment, methods, protocols
+from prwn_tf import build, protocols
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.data.store import reader as store_lib
 from prwn_tf.data.store import writer as writer_lib
@@ -109,7 +109,7 @@ def _input_alone(store: store_lib.ClassStore, step: float) -> dict[str, str]:
 def _evaluation(store: store_lib.ClassStore) -> dict[str, str]:
     """3000 episodes with refine and filter, against embedding each episode anew."""
     config = protocols.protocol(protocols.Task("omniglot", "prwn", distractors=5))
-    model = methods.build_model(experiment.resolved(config))
+    model = build.build_model(build.resolved(config))
     pool, spec = pools.whole(store, "test"), config.test
     evaluator, embed = Evaluator(pool, model.head, seed=0), Embedder(model)
     cached = _best(lambda: evaluator(embed(store), spec, ADAPTATIONS, 3000), times=2)

@@ -3,8 +3,8 @@
 import pathlib
 from typing import Any, NamedTuple
 
+from prwn_tf import build, files, methods, runs
 from prwn_tf import config as config_lib
-from prwn_tf import experiment, files, methods, runs
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
 from prwn_tf.serving.preprocess import Preprocess
@@ -27,7 +27,7 @@ def load(path: pathlib.Path) -> Trained:
     config = workdir.load_config()
     runs.check_finished(workdir)
     preprocess = Preprocess.from_config(config)
-    model = methods.build_model(experiment.resolved(config))
+    model = build.build_model(build.resolved(config))
     step = weights.restore(workdir.checkpoints, model, config.select)
     if step == 0:
         raise UserError(f"the run in {path} has not been trained for a step")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from prwn_tf import methods, protocols
+from prwn_tf import build, protocols
 from prwn_tf.encoders.mlp import MLP
 
 
@@ -59,6 +59,6 @@ def test_images_of_any_size_are_flattened():
 @pytest.mark.parametrize("dataset", ["spiral", "gaussian_circles"])
 def test_points_reach_it_unscaled(dataset):
     config = protocols.protocol(protocols.Task(dataset, "prwn"))
-    model = methods.build_model(config)
+    model = build.build_model(config)
     points = np.random.default_rng(0).normal(size=(5, 1, 1, 2)).astype(np.float32)
     np.testing.assert_allclose(model(points), model.encoder(points))

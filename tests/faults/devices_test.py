@@ -8,7 +8,7 @@ import sys
 import pytest
 import tensorflow as tf
 
-from prwn_tf import experiment
+from prwn_tf import build
 from prwn_tf.evaluation import report
 from prwn_tf.protocols import Task, protocol
 
@@ -22,7 +22,7 @@ import tensorflow as tf
 [cpu] = tf.config.list_physical_devices("CPU")
 half = tf.config.LogicalDeviceConfiguration()
 tf.config.set_logical_device_configuration(cpu, [half, half])
-from prwn_tf import methods
+from prwn_tf import build
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.protocols import Task, protocol
 from prwn_tf.training import loop
@@ -39,7 +39,7 @@ episode = Episode(
 
 def update(strategy):
     with strategy.scope():
-        model = methods.build_model(config)
+        model = build.build_model(config)
         # Adam's first step would be the same for gradients of any scale.
         model.compile(optimizer=keras.optimizers.SGD(0.1))
         model.optimizer.build(model.trainable_variables)
@@ -76,9 +76,9 @@ def test_row_37_without_a_compiler_the_run_goes_on_and_says_so(
         return refuse if named.get("jit_compile") else unused[0]
 
     config = dataclasses.replace(protocol(Task("glyphs", "prwn")), xla=asked)
-    assert experiment.resolved(config).xla == asked
+    assert build.resolved(config).xla == asked
     monkeypatch.setattr(tf, "function", broken)
-    found = experiment.resolved(config)
+    found = build.resolved(config)
     assert found.xla == "off"
     [warning] = caplog.messages
     assert f"--xla={asked} is not possible here" in warning

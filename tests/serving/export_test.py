@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf import build, files, locks
 from prwn_tf import config as config_lib
-from prwn_tf import files, locks, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.serving import export as export_lib
@@ -104,7 +104,7 @@ def test_signatures_are_there_without_us(alone):
 
 def test_embeddings_match_the_oracle(alone, episode, workdir):
     values = config_lib.from_dict(TrainConfig, files.read_json(workdir / "config.json"))
-    model = methods.build_model(values)
+    model = build.build_model(values)
     tf.train.Checkpoint(model=model).read(
         str(workdir / "checkpoints" / f"ckpt-{made.STEP}")
     ).assert_existing_objects_matched()

@@ -6,8 +6,8 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
+from prwn_tf import build, files, protocols
 from prwn_tf import config as config_lib
-from prwn_tf import files, methods, protocols
 from prwn_tf.data.sets import glyphs
 
 ACCURACY = 0.75  # stands in the result of every run made here
@@ -26,7 +26,7 @@ def write_run(path: pathlib.Path, method: str = "prwn", **changes) -> pathlib.Pa
     """
     config = protocols.protocol(protocols.Task("glyphs", method))
     config = dataclasses.replace(config, channels=8, conv_block="plain", **changes)
-    model = methods.build_model(config)
+    model = build.build_model(config)
     random = np.random.default_rng(0)
     for block in model.encoder.blocks:
         kernel = block.convolution.kernel

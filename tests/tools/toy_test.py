@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from prwn_tf import methods
+from prwn_tf import build
 from prwn_tf.config import WalkConfig
 from prwn_tf.episodes import pipeline
 from prwn_tf.errors import UserError
-from prwn_tf.training import optimizer
 
 TOOLS = pathlib.Path(__file__).parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
@@ -52,8 +51,8 @@ def outcomes(data):
 @pytest.mark.parametrize("model", ["few", "walk"])
 def test_quick_training_is_the_ordinary_one(data, outcomes, setting, model):
     config = dataclasses.replace(setting.config(model), seed=3, label_seed=3)
-    expected = methods.build_model(config)
-    expected.compile(optimizer=optimizer.build_optimizer(config.optimizer))
+    expected = build.build_model(config)
+    expected.compile(optimizer=build.build_optimizer(config.optimizer))
     episodes = pipeline.episodes(
         data.stores["train"],
         data.labels(config.label_ratio, 3),
@@ -67,7 +66,7 @@ def test_quick_training_is_the_ordinary_one(data, outcomes, setting, model):
     for episode in episodes:
         step(episode)
     [found] = outcomes(setting, (model,))
-    start = methods.build_model(config).get_weights()
+    start = build.build_model(config).get_weights()
     assert np.abs(found.weights[0] - start[0]).max() > 0.05
     for mine, ordinary in zip(found.weights, expected.get_weights(), strict=True):
         np.testing.assert_allclose(mine, ordinary, rtol=1e-4, atol=1e-5)
@@ -99,7 +98,7 @@ def test_curve_holds_the_steps_asked_for(outcomes, setting):
 
 
 def test_prototypes_are_means_of_labelled_points(data, setting):
-    model = methods.build_model(setting.config("few"))
+    model = build.build_model(setting.config("few"))
     pools = data.labels(0.1, 0)
     found = data.prototypes(model, pools)
     chosen = pools.labeled_images()["class2"]

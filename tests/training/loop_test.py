@@ -6,11 +6,11 @@ import signal
 import pytest
 import tensorflow as tf
 
-from prwn_tf import protocols
+from prwn_tf import build, protocols
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import Stopped
-from prwn_tf.training import loop, optimizer
+from prwn_tf.training import loop
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.workdir import Workdir
 
@@ -39,7 +39,7 @@ def test_the_speed_is_that_of_all_steps_since_the_last_report(
         report_every=4,
         **changes,
     )
-    model = optimizer.trainable_model(config)
+    model = build.trainable_model(config)
     images = tf.ones([2, 1, 28, 28, 1])
     now = [100.0]
     monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
@@ -69,7 +69,7 @@ def test_a_signal_in_the_last_validation_is_not_lost(tmp_path, restart):
         channels=2,
         episodes=2,
     )
-    model = optimizer.trainable_model(config)
+    model = build.trainable_model(config)
     images = tf.ones([2, 1, 28, 28, 1])
     episode = Episode(images, images, tf.zeros([0, 28, 28, 1]))
     workdir = Workdir(tmp_path)

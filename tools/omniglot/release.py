@@ -11,7 +11,7 @@ import shutil
 
 import numpy as np
 
-from prwn_tf import files, methods
+from prwn_tf import build, files
 from prwn_tf.training import weights
 from prwn_tf.training.workdir import Workdir
 
@@ -28,7 +28,7 @@ def release(
     """
     workdir = Workdir(run)
     config = workdir.load_config()
-    model = methods.build_model(config)
+    model = build.build_model(config)
     step = weights.restore(workdir.checkpoints, model, config.select)
     beside = output.with_name(f".{output.name}.tmp")
     shutil.rmtree(beside, ignore_errors=True)

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from toy import settings, study
 
-from prwn_tf import methods
+from prwn_tf import build
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.projection import pca
 from prwn_tf.episodes.pools import Pools
@@ -30,7 +30,7 @@ def plane(
     panels = figure.subplots(2, len(outcomes))
     for index, outcome in enumerate(outcomes):
         config = setting.config(outcome.model)
-        model = methods.build_model(config)
+        model = build.build_model(config)
         model.set_weights(outcome.weights)
         pools = data.labels(config.label_ratio, outcome.seed)
         prototypes = data.prototypes(model, pools)

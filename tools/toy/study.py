@@ -14,7 +14,8 @@ import numpy as np
 import tensorflow as tf
 from toy.settings import Setting
 
-from prwn_tf import methods
+from prwn_tf import build
+from prwn_tf.build import trainable_model
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.episodes import plan as plan_lib
@@ -23,7 +24,6 @@ from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.episodes.pools import Pools
 from prwn_tf.heads.prototypes import PrototypeHead, nearest_scores
 from prwn_tf.model import FewShotModel, accuracy, query_labels
-from prwn_tf.training.optimizer import trainable_model
 
 CHUNK = 100  # steps in one call
 EPISODES = 600  # to test on
@@ -167,7 +167,7 @@ class Trainer:
         )
 
     def _restart(self, config: TrainConfig) -> None:
-        self._model.set_weights(methods.build_model(config).get_weights())
+        self._model.set_weights(build.build_model(config).get_weights())
         optimizer = self._model.optimizer
         for variable, value in zip(optimizer.variables, self._fresh, strict=True):
             variable.assign(value)

@@ -1,8 +1,8 @@
 import keras
 import pytest
 
+from prwn_tf.build import build_optimizer
 from prwn_tf.config import OptimizerConfig
-from prwn_tf.training.optimizer import build_optimizer
 
 
 def rates(config: OptimizerConfig, steps: int) -> list[float]:

@@ -1,0 +1,90 @@
+"""From a config to the model that it describes, ready to be trained or restored."""
+
+import dataclasses
+import importlib
+import logging
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from prwn_tf import methods
+from prwn_tf.config import OptimizerConfig, TrainConfig
+from prwn_tf.model import FewShotModel
+
+
+def build_model(config: TrainConfig) -> FewShotModel:
+    """The untrained model of a config, its variables created."""
+    methods.check(config)
+    encoder = _find(methods.ENCODERS[config.encoder])(
+        channels=config.channels,
+        weight_decay=config.optimizer.weight_decay,
+        seed=config.seed,
+        fast=config.conv_block == "fast",
+    )
+    regularizers = [
+        _find(name).from_config(config) for name in methods.REGULARIZERS.values()
+    ]
+    model = FewShotModel(
+        encoder,
+        _find(methods.METHODS[config.method].head).from_config(config),
+        [regularizer for regularizer in regularizers if regularizer is not None],
+    )
+    model.build((None, *config.image_shape))
+    return model
+
+
+def trainable_model(config: TrainConfig) -> FewShotModel:
+    """The model of a config with its optimizer, all variables in place."""
+    model = build_model(config)
+    model.compile(optimizer=build_optimizer(config.optimizer))
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def build_optimizer(config: OptimizerConfig) -> keras.optimizers.Optimizer:
+    """Adam whose rate is halved at the given steps."""
+    rate = config.learning_rate
+    if config.halve_at:
+        rate = keras.optimizers.schedules.PiecewiseConstantDecay(
+            # Keras keeps the old rate at the boundary itself.
+            [step - 1 for step in config.halve_at],
+            [rate / 2**halvings for halvings in range(len(config.halve_at) + 1)],
+        )
+    return keras.optimizers.Adam(
+        rate,
+        beta_1=config.beta_1,
+        beta_2=config.beta_2,
+        epsilon=config.epsilon,
+    )
+
+
+def resolved(config: TrainConfig) -> TrainConfig:
+    """The config with what "auto" means on this machine's device."""
+    gpu = bool(tf.config.list_physical_devices("GPU"))
+    # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
+    choices = {
+        "xla": "step" if gpu and not config.deterministic else "off",
+        "conv_block": "plain" if gpu else "fast",
+    }
+    automatic = {k: v for k, v in choices.items() if getattr(config, k) == "auto"}
+    config = dataclasses.replace(config, **automatic)
+    if config.xla != "off" and (reason := _compiler_error()):
+        logging.warning("--xla=%s is not possible here: %s", config.xla, reason)
+        config = dataclasses.replace(config, xla="off")
+    return config
+
+
+def _compiler_error() -> str | None:
+    """Why XLA cannot compile on this machine, if so: a GPU needs parts of CUDA."""
+    try:
+        tiny = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
+        tiny(tf.constant(1.0))
+    except tf.errors.OpError as error:
+        return error.message.splitlines()[0]
+    return None
+
+
+def _find(name: str) -> Any:
+    module, attribute = name.split(":")
+    return getattr(importlib.import_module(module), attribute)
