@@ -75,6 +75,13 @@ def resolved(config: TrainConfig) -> TrainConfig:
     return config
 
 
+def set_determinism(config: TrainConfig) -> None:
+    """Makes all operations of this process deterministic, if a config asks for it."""
+    if config.deterministic:
+        keras.utils.set_random_seed(config.seed)
+        tf.config.experimental.enable_op_determinism()
+
+
 def _compiler_error() -> str | None:
     """Why XLA cannot compile on this machine, if so: a GPU needs parts of CUDA."""
     try:

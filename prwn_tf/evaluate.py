@@ -10,7 +10,7 @@ in a flag give a table of all combinations.
 
 from absl import flags
 
-from prwn_tf import cli, files
+from prwn_tf import cli, files, runs
 from prwn_tf.cli import define, read
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.data import catalog
@@ -58,22 +58,27 @@ def main() -> None:
     files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
-    from prwn_tf import experiment
+    from prwn_tf import build
     from prwn_tf.evaluation import episode_images, report
-    from prwn_tf.training import weights
+    from prwn_tf.evaluation.embeddings import Embedder
+    from prwn_tf.evaluation.evaluate import Evaluator
 
-    run = experiment.create(config, workdir, stores)
-    step = weights.restore(workdir.checkpoints, run.model, config.select)
-    if step == 0:
-        raise UserError(f"the run in {workdir.path} has not been trained for a step")
+    build.set_determinism(config)
+    trained = runs.load_model(workdir)
+    embeddings = Embedder(trained.model)(stores[FLAGS.split])
+    evaluate = Evaluator(split_pools, trained.model.head, config.eval_seed)
     episodes = FLAGS.eval_episodes or config.eval_episodes
-    found = run.evaluate_all(FLAGS.split, specs, adaptations, episodes)
+    evaluations = [
+        evaluation
+        for spec in specs
+        for evaluation in evaluate(embeddings, spec, adaptations, episodes)
+    ]
 
-    about = {"split": FLAGS.split, "step": step}
+    about = {"split": FLAGS.split, "step": trained.step}
     stored = output / "evaluation.json"
     replaced = ", in place of an earlier one (--output keeps both)" * stored.exists()
-    files.write_json(stored, [row.row() | about for row in found])
-    report.write_episodes(output / "evaluation_episodes.csv", found)
+    files.write_json(stored, [each.row() | about for each in evaluations])
+    report.write_episodes(output / "evaluation_episodes.csv", evaluations)
     images = output / "evaluation_images.csv"
     images.unlink(missing_ok=True)  # of other episodes
     if FLAGS.dump_episodes:
@@ -81,9 +86,11 @@ def main() -> None:
             stores[FLAGS.split], split_pools, specs, episodes, config.eval_seed
         )
         files.write_csv(images, episode_images.HEADER, rows)
-    print(f"{config.method} on {config.dataset}, step {step}, {FLAGS.split} classes")
-    print(report.heading(found))
-    print(report.table(found) if len(specs) > 1 else "\n".join(map(str, found)))
+    step = f"step {trained.step}, {FLAGS.split} classes"
+    print(f"{config.method} on {config.dataset}, {step}")
+    print(report.heading(evaluations))
+    lines = [report.table(evaluations)] if len(specs) > 1 else evaluations
+    print(*lines, sep="\n")
     print(f"stored in {stored}{replaced}")
 
 

@@ -4,7 +4,6 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 
-import keras
 import numpy as np
 import tensorflow as tf
 import tqdm
@@ -105,24 +104,8 @@ class Experiment:
         self, split: str, spec: EpisodeSpec, adaptations: Sequence[str], episodes: int
     ) -> list[Evaluation]:
         """Accuracy of the model as it is on episodes of a split."""
-        return self.evaluate_all(split, [spec], adaptations, episodes)
-
-    def evaluate_all(
-        self,
-        split: str,
-        specs: Sequence[EpisodeSpec],
-        adaptations: Sequence[str],
-        episodes: int,
-    ) -> list[Evaluation]:
-        """`evaluate` on several kinds of episodes, embedding the split once."""
         embeddings = self.embed(self.stores[split])
-        return [
-            evaluation
-            for spec in specs
-            for evaluation in self.evaluators[split](
-                embeddings, spec, adaptations, episodes
-            )
-        ]
+        return self.evaluators[split](embeddings, spec, adaptations, episodes)
 
     def test(self) -> list[Evaluation]:
         """Tests the selected checkpoint and writes the result."""
@@ -178,9 +161,7 @@ def create(
     """Builds everything a run needs, after checking that its data suffices."""
     run_pools = pools_lib.for_run(config, stores)
     config = build.resolved(config)
-    if config.deterministic:
-        keras.utils.set_random_seed(config.seed)
-        tf.config.experimental.enable_op_determinism()
+    build.set_determinism(config)
     model = build.trainable_model(config)
     return Experiment(
         config=config,

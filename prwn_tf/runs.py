@@ -1,4 +1,4 @@
-"""Finished runs, opened to be tested and looked into.
+"""Finished runs, opened to be tested, looked into and served.
 
 Nothing here loads TensorFlow until a model is asked for.
 """
@@ -7,16 +7,39 @@ import dataclasses
 import pathlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
+from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 
 if TYPE_CHECKING:
     from prwn_tf.analysis.subject import Subject
+    from prwn_tf.model import FewShotModel
+
+
+class TrainedModel(NamedTuple):
+    """The selected checkpoint of a run, ready to answer."""
+
+    model: "FewShotModel"
+    config: TrainConfig  # as it stands in the workdir
+    step: int
+
+
+def load_model(workdir: Workdir) -> TrainedModel:
+    """Rebuilds the model of a run from its workdir alone, without its data."""
+    from prwn_tf import build
+    from prwn_tf.training import weights
+
+    config = workdir.load_config()
+    model = build.build_model(build.resolved(config))
+    step = weights.restore(workdir.checkpoints, model, config.select)
+    if step == 0:
+        raise UserError(f"the run in {workdir.path} has not been trained for a step")
+    return TrainedModel(model, config, step)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,25 +51,26 @@ class Run:
     config: TrainConfig
 
     def subject(self, stores: dict[str, ClassStore], split: str) -> "Subject":
-        """Its selected checkpoint, with a split embedded."""
-        from prwn_tf import experiment
+        """Loads the model and embeds a split with it, for the analyses."""
+        from prwn_tf import build
         from prwn_tf.analysis.subject import Subject
-        from prwn_tf.training import weights
+        from prwn_tf.evaluation.embeddings import Embedder
 
-        run = experiment.create(self.config, self.workdir, stores)
-        weights.restore(self.workdir.checkpoints, run.model, self.config.select)
+        split_pools = pools.for_run(self.config, stores)[split]
+        build.set_determinism(self.config)
+        model = load_model(self.workdir).model
         return Subject(
             label=self.label,
-            model=run.model,
+            model=model,
             store=stores[split],
-            pools=run.pools[split],
-            embeddings=run.embed(stores[split]),
+            pools=split_pools,
+            embeddings=Embedder(model)(stores[split]),
             seed=self.config.eval_seed,
         )
 
 
 def open_runs(paths: Iterable[pathlib.Path], labels: Sequence[str] = ()) -> list[Run]:
-    """The finished runs in some folders, all of one data set.
+    """Opens the finished runs in some folders, all of one data set.
 
     Unless labels are given, a run is called by its method, and by its folder as well
     where two have the same method.
@@ -74,10 +98,10 @@ def open_runs(paths: Iterable[pathlib.Path], labels: Sequence[str] = ()) -> list
     return [Run(*each) for each in zip(labels, workdirs, configs, strict=True)]
 
 
-def open_data(found: Sequence[Run], data_dir: pathlib.Path) -> dict[str, ClassStore]:
-    """The splits of the data set that some runs are of, the same for all."""
-    stores = catalog.open_prepared(found[0].config.dataset, data_dir)
-    for run in found:
+def open_data(runs: Sequence[Run], data_dir: pathlib.Path) -> dict[str, ClassStore]:
+    """Opens the data set of some runs, and checks that each was trained on it."""
+    stores = catalog.open_prepared(runs[0].config.dataset, data_dir)
+    for run in runs:
         run.workdir.check_data(run.config, stores)
     return stores
 
@@ -93,7 +117,8 @@ def check_finished(workdir: Workdir) -> None:
 
 
 def _labels(workdirs: Sequence[Workdir], configs: Sequence[TrainConfig]) -> list[str]:
-    names = [_name(config) for config in configs]
+    """Returns a label for each run, with its folder where methods are the same."""
+    names = [_method_name(config) for config in configs]
     count = Counter(names)
     return [
         name if count[name] == 1 else f"{name} ({workdir.path.name})"
@@ -101,7 +126,7 @@ def _labels(workdirs: Sequence[Workdir], configs: Sequence[TrainConfig]) -> list
     ]
 
 
-def _name(config: TrainConfig) -> str:
-    """As the paper writes it: PN_all is PN with all labels."""
+def _method_name(config: TrainConfig) -> str:
+    """Returns the method as the paper writes it: PN_all is PN with all labels."""
     everything = "_all" if config.method == "pn" and config.label_ratio == 1 else ""
     return config.method.upper() + everything

@@ -11,28 +11,26 @@ import shutil
 
 import numpy as np
 
-from prwn_tf import build, files
+from prwn_tf import files, runs
 from prwn_tf.training import weights
 from prwn_tf.training.workdir import Workdir
 
-SHARES = (0, 5, 25, 50, 75, 95, 100)  # percentiles
+PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 
 
 def release(
     run: pathlib.Path, output: pathlib.Path, evaluation: pathlib.Path | None = None
 ) -> None:
-    """Writes the run in one folder to another; whole or not at all.
+    """Writes the run in one folder to another, whole or not at all.
 
     Args:
-        evaluation: folder of what `evaluate` found besides the run's own tests.
+        evaluation: folder in which `evaluate` stored further tests of the run.
     """
-    workdir = Workdir(run)
-    config = workdir.load_config()
-    model = build.build_model(config)
-    step = weights.restore(workdir.checkpoints, model, config.select)
+    trained = runs.load_model(Workdir(run))
     beside = output.with_name(f".{output.name}.tmp")
     shutil.rmtree(beside, ignore_errors=True)
-    weights.save(Workdir(beside).checkpoints, model, config.select, step)
+    checkpoints = Workdir(beside).checkpoints
+    weights.save(checkpoints, trained.model, trained.config.select, trained.step)
     for name in ("config.json", "versions.json"):
         shutil.copyfile(run / name, beside / name)
     result = files.read_json(run / "result.json")
@@ -46,7 +44,7 @@ def release(
 
 
 def summarize(path: pathlib.Path) -> dict[str, dict[str, float]]:
-    """Mean, deviation and percentiles of each column of accuracies over episodes."""
+    """Returns mean, deviation and percentiles of each column of accuracies."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     columns = np.array(rows, np.float64).T  # [columns, episodes]
@@ -55,7 +53,7 @@ def summarize(path: pathlib.Path) -> dict[str, dict[str, float]]:
             "episodes": len(values),
             "mean": float(np.mean(values)),
             "deviation": float(np.std(values)),
-            **{f"percentile {p}": float(np.percentile(values, p)) for p in SHARES},
+            **{f"percentile {p}": float(np.percentile(values, p)) for p in PERCENTILES},
         }
         for name, values in zip(header[1:], columns[1:], strict=True)
     }
