@@ -13,7 +13,7 @@ from prwn_tf.errors import StorageError, UserError
 from tests.cli import program
 from tests.data import made
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[1]
 NAMES = [f"class {letter}" for letter in "abcdefg"]
 
 
@@ -34,7 +34,7 @@ def test_a_scratch_folder_has_one_owner_and_goes_with_it(tmp_path):
 def test_what_a_killed_program_left_is_removed(tmp_path):
     code = (
         "import os, pathlib, sys\n"
-        "from prwn_tf.data import locks\n"
+        "from prwn_tf import locks\n"
         "with locks.scratch(pathlib.Path(sys.argv[1])) as folder:\n"
         "    (folder / 'deep').mkdir()\n"
         "    (folder / 'deep/file').write_bytes(b'gigabytes')\n"
@@ -52,7 +52,7 @@ def test_a_file_that_was_replaced_is_not_held(tmp_path):
     first = locks.hold(tmp_path / "a/lock")
     code = (
         "import pathlib, sys\n"
-        "from prwn_tf.data import locks\n"
+        "from prwn_tf import locks\n"
         "print('waiting', flush=True)\n"
         "file = locks.hold(pathlib.Path(sys.argv[1]), wait=True)\n"
         "print('held', flush=True)\n"

@@ -53,6 +53,10 @@ DRAWN: dict[str, tuple[int, Callable[[pathlib.Path], None]]] = {
     "glyphs": (glyphs.VERSION, glyphs.build),
     **{name: (toy.VERSION, functools.partial(toy.build, name)) for name in toy.NAMES},
 }
+# Data sets of points in the plane, not of images.
+POINTS = frozenset(toy.NAMES)
+# Data set -> the side in pixels that all its images had before they were prepared.
+SHRUNK_FROM = {"omniglot": omniglot.DRAWN_SIZE}
 
 
 def location(name: str, data_dir: pathlib.Path) -> pathlib.Path:

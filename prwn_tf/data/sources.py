@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterator
 
 from prwn_tf.data import tree
-from prwn_tf.data.formats import archives, pickles
+from prwn_tf.data.formats import archives, pickles, streams
 from prwn_tf.data.sets import imagenet
 from prwn_tf.errors import StorageError, UserError
 
@@ -35,7 +35,7 @@ def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path
             archives.unpack(path, scratch, called)
         for path, called in lists.items():
             with path.open("rb") as stream:
-                archives.write(stream, scratch / called, path)
+                streams.save(stream, scratch / called, path)
         yield scratch if packed else source
     except StorageError:
         raise  # it is about the disk that is written to

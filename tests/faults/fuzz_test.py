@@ -182,7 +182,7 @@ def test_exports(tmp_path):
 def test_saved_classifiers(tmp_path):
     model = types.SimpleNamespace(fingerprint="f", size=3, path=tmp_path)
     path = tmp_path / "mine.npz"
-    fitted = classifier_file.Fitted(
+    fitted = classifier_file.FittedArrays(
         np.array(["a", "b"]), np.ones([2, 3]), np.ones(2), None, None
     )
     classifier_file.write(path, fitted, model)
@@ -319,8 +319,8 @@ def packed_zip(kind: int) -> bytes:
 
 @pytest.mark.parametrize(
     "good",
-    [tar("w"), tar("w:gz"), packed_zip(zipfile.ZIP_STORED), packed_zip(8)],
-    ids=["tar", "tar.gz", "zip", "deflated zip"],
+    [tar("w"), tar("w:gz"), tar("w:xz"), packed_zip(zipfile.ZIP_STORED), packed_zip(8)],
+    ids=["tar", "tar.gz", "tar.xz", "zip", "deflated zip"],
 )
 def test_archives(tmp_path, good):
     path, target = tmp_path / "archive", tmp_path / "target"

@@ -1,13 +1,11 @@
-"""The files inside a tar or zip archive, read in memory or unpacked to a folder.
+"""Reads the files inside a tar or zip archive, or unpacks them to a folder.
 
 An archive from a mirror is a stranger's input: a member may try to leave its folder,
 link elsewhere, or unpack to more than the machine holds. All of these are refused.
 """
 
 import contextlib
-import gzip
 import math
-import os
 import pathlib
 import stat
 import tarfile
@@ -16,136 +14,126 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from prwn_tf import files
+from prwn_tf.data.formats import compressed, streams
+from prwn_tf.data.formats.streams import Stream
 from prwn_tf.errors import UserError
 from prwn_tf.images import header
 
 MEMBER_LIMIT = 64 * 2**20
-# Deflate packs zeros 1000:1 and images hardly at all, but the padding and headers of a
-# tar of small files that are all alike reach 130:1. A small archive is harmless.
-RATIO_LIMIT = 300
-ALWAYS_ALLOWED = 2**20
-SUFFIXES = (".tar", ".tar.gz", ".tgz", ".zip")
-DEPTH = 3  # of archives in archives
+ZIP_RATIO_LIMIT = compressed.GZIP_RATIO_LIMIT  # both pack alike
+SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".xz", ".zip")
+MAX_DEPTH = 3  # of tars inside of an archive
 
 
 def is_archive(path: pathlib.Path) -> bool:
-    """Whether the file begins like an archive that `members` reads."""
+    """Returns whether a file begins like an archive that `members` reads."""
     return _kind(_beginning(path)) is not None
 
 
 def members(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
-    """The name and content of every file in a tar, tar.gz or zip, hidden ones apart.
+    """Yields the name and content of every file of an archive, hidden ones apart.
 
-    Names have forward slashes and no leading `./`. The kind of archive is read from
-    the content, whatever the file is called.
+    An archive is a tar, packed by gzip, by xz or not at all, or a zip. It is told by
+    its content. Names have forward slashes and no leading `./`.
 
     Example:
         >>> for name, content in members(pathlib.Path("images_background.zip")): ...
     """
-    with _damage(path):
-        for name, stream in _streams(path, MEMBER_LIMIT):
+    with _damage_errors(path):
+        for name, stream in _member_streams(path, MEMBER_LIMIT):
             yield name, stream.read()
 
 
-def unpack(path: pathlib.Path, folder: pathlib.Path, called: str = "") -> None:
-    """Writes every file that `members` would give into `folder`, however large.
+def unpack(path: pathlib.Path, folder: pathlib.Path, archive_name: str = "") -> None:
+    """Writes every file that `members` would yield into a folder, however large.
 
-    A tar inside becomes the folder that it is called after: ILSVRC-2012 is one tar of a
+    A tar inside of it becomes a folder of the same name: ILSVRC-2012 is one tar of a
     tar for each class. Of two files of one name the later is kept, as tar does it.
 
     Args:
-        called: the archive's own name, where it is one of several in a folder.
+        archive_name: becomes a folder around the files, where the archive is one of
+            several.
     """
     with files.storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with _damage(path):
-        for name, stream in _with_inner(path, _streams(path)):
-            target = folder / _inside(called, name)
-            above = () if target.parent.is_dir() else target.parents
-            if target.is_dir() or any(each.is_file() for each in above):
+    with _damage_errors(path):
+        for name, stream in _with_inner_tars(path, _member_streams(path)):
+            target = folder / _name_inside(archive_name, name)
+            parents = () if target.parent.is_dir() else target.parents
+            if target.is_dir() or any(parent.is_file() for parent in parents):
                 raise UserError(
                     f"{path}: member {name!r} is a file and a folder at once; get the "
                     "archive again"
                 )
-            write(stream, target, path)
+            streams.save(stream, target, path)
 
 
-def write(stream: BinaryIO, target: pathlib.Path, origin: pathlib.Path) -> None:
-    """Writes what is left of a stream to a file, as old as the file it comes from.
-
-    By its age, a program that continues an import knows it again. Failing to read is no
-    storage error.
-    """
-    with files.storage_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        file = target.open("wb", buffering=0)  # or closing it would write as well
-    with file:
-        while block := memoryview(stream.read(2**20)):
-            while block:
-                with files.storage_errors(target):
-                    block = block[file.write(block) :]
-    with files.storage_errors(target):
-        os.utime(target, ns=(time := origin.stat().st_mtime_ns, time))
-
-
-def _inside(archive: str, name: str) -> str:
-    """A member's name under the archive's, unless it begins with that already."""
-    for suffix in SUFFIXES:
-        if archive.lower().endswith(suffix):
-            archive = archive[: -len(suffix)]
-    above, _, folder = archive.rpartition("/")
-    parts = [above, "" if name.startswith(f"{folder}/") else folder, name]
+def _name_inside(archive_name: str, name: str) -> str:
+    """Returns a member's name with the archive's before it, unless it is there."""
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if archive_name.lower().endswith(suffix):
+            archive_name = archive_name[: -len(suffix)]
+            break
+    parent, _, folder = archive_name.rpartition("/")
+    parts = [parent, "" if name.startswith(f"{folder}/") else folder, name]
     return "/".join(part for part in parts if part)
 
 
-def _with_inner(
-    path: pathlib.Path, streams: Iterable[tuple[str, BinaryIO]], depth: int = 1
-) -> Iterator[tuple[str, BinaryIO]]:
-    """Members, with those of a tar among them in its place."""
-    for name, stream in streams:
+def _with_inner_tars(
+    path: pathlib.Path, members: Iterable[tuple[str, Stream]], depth: int = 1
+) -> Iterator[tuple[str, Stream]]:
+    """Yields the members, and in place of a tar among them the members of the tar."""
+    for name, stream in members:
         beginning = stream.read(512)
-        whole = _Rejoined(beginning, stream)
+        whole = _RejoinedStream(beginning, stream)
         # Packed ones are left alone: they could unpack to any size.
-        if depth <= DEPTH and _is_plain_tar(beginning):
-            inner = _tar_members(path, whole, math.inf)
-            named = ((_inside(name, each), content) for each, content in inner)
-            yield from _with_inner(path, named, depth + 1)
+        if depth <= MAX_DEPTH and _is_plain_tar(beginning):
+            inner = (
+                (_name_inside(name, inner_name), content)
+                for inner_name, content in _tar_members(path, whole, math.inf)
+            )
+            yield from _with_inner_tars(path, inner, depth + 1)
         else:
             yield name, whole
 
 
-class _Rejoined:
+class _RejoinedStream:
     """A stream whose beginning was read already."""
 
-    def __init__(self, beginning: bytes, rest: BinaryIO):
+    def __init__(self, beginning: bytes, rest: Stream):
         self._beginning = beginning
         self._rest = rest
 
-    def read(self, size: int) -> bytes:
-        some, self._beginning = self._beginning[:size], self._beginning[size:]
-        return some or self._rest.read(size)
+    def read(self, size: int, /) -> bytes:
+        """Returns at most `size` bytes; none only at the end."""
+        content, self._beginning = self._beginning[:size], self._beginning[size:]
+        return content or self._rest.read(size)
 
 
-def _streams(
+def _member_streams(
     path: pathlib.Path, limit: float = math.inf
 ) -> Iterator[tuple[str, BinaryIO]]:
-    """The name and content of every file of at most `limit` bytes, one at a time."""
+    """Yields the name and content of every file, to be read before the next.
+
+    Raises:
+        UserError: a file has over `limit` bytes.
+    """
     beginning = _beginning(path)
     kind = _kind(beginning)
     if kind is None:
         raise UserError(_not_an_archive(path, beginning))
-    yield from (_zip_streams if kind == "zip" else _tar_streams)(path, limit)
+    yield from (_zip_members if kind == "zip" else _tar_file_members)(path, limit)
 
 
 @contextlib.contextmanager
-def _damage(path: pathlib.Path) -> Iterator[None]:
-    """Turns whatever a damaged archive leads to into one line."""
+def _damage_errors(path: pathlib.Path) -> Iterator[None]:
+    """Turns whatever a damaged archive leads to into a UserError."""
     try:
         yield
     except UserError:
         raise
-    # Everything else, because tarfile and zipfile meet damaged bytes with errors of a
-    # dozen types.
+    # Everything else, because tarfile, lzma and zipfile meet damaged bytes with errors
+    # of a dozen types.
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
@@ -155,6 +143,7 @@ def _damage(path: pathlib.Path) -> Iterator[None]:
 
 
 def _beginning(path: pathlib.Path) -> bytes:
+    """Returns the first bytes of a file, enough to tell its kind."""
     try:
         with path.open("rb") as file:
             return file.read(512)
@@ -163,18 +152,24 @@ def _beginning(path: pathlib.Path) -> bytes:
 
 
 def _kind(beginning: bytes) -> str | None:
+    """Returns "zip" or "tar", or None for other files.
+
+    What gzip or xz has packed counts as a tar.
+    """
     if beginning.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "zip"
-    if beginning.startswith(b"\x1f\x8b") or _is_plain_tar(beginning):
+    if compressed.is_compressed(beginning) or _is_plain_tar(beginning):
         return "tar"
     return None
 
 
 def _is_plain_tar(beginning: bytes) -> bool:
+    """Returns whether a file that begins so is a tar that is not packed."""
     return beginning[257:262] == b"ustar"
 
 
 def _not_an_archive(path: pathlib.Path, beginning: bytes) -> str:
+    """Returns the message on a file that is no archive."""
     if not beginning:
         return f"{path} is empty: the download failed; get it again"
     if header.is_web_page(beginning):
@@ -188,20 +183,22 @@ def _not_an_archive(path: pathlib.Path, beginning: bytes) -> str:
     )
 
 
-def _tar_streams(path: pathlib.Path, limit: float) -> Iterator[tuple[str, BinaryIO]]:
+def _tar_file_members(
+    path: pathlib.Path, limit: float
+) -> Iterator[tuple[str, BinaryIO]]:
+    """Yields the name and content of every file in a tar, packed or not."""
     with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        stream = _BoundedStream(gzip.GzipFile(fileobj=file) if packed else file, path)
+        stream = compressed.unpacked(file, path)
         yield from _tar_members(path, stream, limit)
-        # tarfile stops at its end mark; the checksum of gzip comes after it.
+        # tarfile stops at its end mark; the checksums of gzip and xz come after it.
         while stream.read(2**16):
             pass
 
 
 def _tar_members(
-    path: pathlib.Path, stream: BinaryIO, limit: float
+    path: pathlib.Path, stream: Stream, limit: float
 ) -> Iterator[tuple[str, BinaryIO]]:
+    """Yields the name and content of every file in an unpacked tar."""
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
         for member in archive:
             if member.isdir():
@@ -214,14 +211,14 @@ def _tar_members(
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive that ends at its end mark, and nowhere else.
+    """A member of a tar that ends at its end mark, and nowhere else.
 
-    To tarfile, a header that is damaged or missing is the end as well, and what comes
-    after it was never there.
+    Python's tarfile takes a header that is damaged or missing for the end as well.
     """
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> tarfile.TarInfo:
+        """Returns the next member, or raises ReadError where its header is bad."""
         try:
             return super().fromtarfile(tarfile_)
         except tarfile.EOFHeaderError:
@@ -230,27 +227,14 @@ class _Member(tarfile.TarInfo):
             raise tarfile.ReadError(str(error)) from error
 
 
-class _BoundedStream:
-    """A stream that refuses to unpack to many times the size of its archive."""
-
-    def __init__(self, stream: BinaryIO, path: pathlib.Path):
-        self._stream = stream
-        self._path = path
-        self._unpacked = 0
-
-    def read(self, size: int) -> bytes:
-        content = self._stream.read(size)
-        self._unpacked += len(content)
-        _check_ratio(self._path, self._unpacked)
-        return content
-
-
-def _zip_streams(path: pathlib.Path, limit: float) -> Iterator[tuple[str, BinaryIO]]:
+def _zip_members(path: pathlib.Path, limit: float) -> Iterator[tuple[str, BinaryIO]]:
+    """Yields the name and content of every file in a zip."""
     with zipfile.ZipFile(path) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         names = [_checked_entry(path, entry, limit) for entry in entries]
         # zipfile never reads more of a member than its entry announces.
-        _check_ratio(path, sum(entry.file_size for entry in entries))
+        unpacked_size = sum(entry.file_size for entry in entries)
+        compressed.check_ratio(path, unpacked_size, ZIP_RATIO_LIMIT)
         for name, entry in zip(names, entries, strict=True):
             if not _is_hidden(name):
                 with archive.open(entry) as stream:
@@ -258,6 +242,7 @@ def _zip_streams(path: pathlib.Path, limit: float) -> Iterator[tuple[str, Binary
 
 
 def _checked_entry(path: pathlib.Path, entry: zipfile.ZipInfo, limit: float) -> str:
+    """Returns the safe name of a file in a zip, or raises if it is no plain file."""
     # The upper half holds the Unix mode, which is 0 in archives made on Windows.
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
@@ -266,6 +251,11 @@ def _checked_entry(path: pathlib.Path, entry: zipfile.ZipInfo, limit: float) -> 
 
 
 def _safe_name(path: pathlib.Path, name: str, size: int, limit: float) -> str:
+    """Returns a member's name with forward slashes.
+
+    Raises:
+        UserError: the name leads outside, or the member has over `limit` bytes.
+    """
     # Windows' rules know both slashes and drive letters, so they are the stricter.
     parsed = pathlib.PureWindowsPath(name)
     if parsed.anchor or ".." in parsed.parts:
@@ -282,21 +272,14 @@ def _safe_name(path: pathlib.Path, name: str, size: int, limit: float) -> str:
 
 
 def _not_a_plain_file(path: pathlib.Path, name: str) -> str:
+    """Returns the message on a member that is a link or a device."""
     return (
         f"{path}: member {name!r} is a link or a device, not a file; do not trust this "
         "file, get it from its publisher"
     )
 
 
-def _check_ratio(path: pathlib.Path, unpacked: int) -> None:
-    packed = path.stat().st_size
-    if unpacked > max(ALWAYS_ALLOWED, RATIO_LIMIT * packed):
-        raise UserError(
-            f"{path} unpacks to over {RATIO_LIMIT} times its {packed:,} bytes, as a "
-            "decompression bomb does; get the archive from its publisher"
-        )
-
-
 def _is_hidden(name: str) -> bool:
+    """Returns whether a file or one of its folders is hidden."""
     parts = name.split("/")
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)

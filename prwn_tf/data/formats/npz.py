@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 
 from prwn_tf.data import tree
-from prwn_tf.data.formats import archives
+from prwn_tf.data.formats import streams
 from prwn_tf.data.formats.lazy_array import LazyArray, Source, Span
 from prwn_tf.errors import UserError
 from prwn_tf.images import header as header_lib
@@ -91,5 +91,5 @@ def _unpacked(
         )
     target = scratch / f"{path.stem}.npy"
     with archive.open(entry) as stream:
-        archives.write(stream, target, path)
+        streams.save(stream, target, path)
     return target

@@ -1,21 +1,24 @@
 """Archives are read whatever they are called, and hostile ones are refused."""
 
 import io
+import lzma
 import stat
 import tarfile
 import zipfile
+import zlib
 
 import pytest
 
-from prwn_tf.data.formats import archives
+from prwn_tf.data.formats import archives, compressed
 from prwn_tf.errors import UserError
 
-KINDS = ["tar", "tar.gz", "zip"]
+KINDS = ["tar", "tar.gz", "tar.xz", "zip"]
+PACKED_KINDS = KINDS[1:]
 FILES = {"a/one.png": b"first", "a/b/two.png": b"second" * 1000}
 
 
-def write_tar(path, members, *, packed=True):
-    with tarfile.open(path, "w:gz" if packed else "w") as archive:
+def write_tar(path, members, mode="w:gz"):
+    with tarfile.open(path, mode) as archive:
         for member, content in members:
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
@@ -28,7 +31,7 @@ def write_archive(path, kind, contents):
                 archive.writestr(name, content)
     else:
         members = [(tarfile.TarInfo(name), text) for name, text in contents.items()]
-        write_tar(path, members, packed=kind == "tar.gz")
+        write_tar(path, members, "w" + kind.removeprefix("tar").replace(".", ":"))
     return path
 
 
@@ -114,7 +117,7 @@ def test_a_huge_member_is_refused(tmp_path, kind):
     assert_refused(path, "member 'big' has 67,108,865 bytes")
 
 
-@pytest.mark.parametrize("kind", ["tar.gz", "zip"])
+@pytest.mark.parametrize("kind", PACKED_KINDS)
 def test_a_bomb_of_many_members_is_refused(tmp_path, kind):
     bomb = {f"{number}.png": bytes(2**20) for number in range(20)}
     path = write_archive(tmp_path / "a", kind, bomb)
@@ -134,15 +137,77 @@ def test_a_cut_archive_is_refused(tmp_path, kind, keep):
     assert_refused(path, "damaged, cut short")
 
 
-@pytest.mark.parametrize("kind", ["tar.gz", "zip"])
-def test_a_flipped_byte_is_noticed(tmp_path, kind):
+# The last eight bytes of gzip are its checksum; that of the index of xz ends before the
+# last twelve; zip's first data lie at 40.
+@pytest.mark.parametrize(
+    ("kind", "place"), [("tar.gz", -8), ("tar.xz", -13), ("tar.xz", 40), ("zip", 40)]
+)
+def test_a_flipped_byte_is_noticed(tmp_path, kind, place):
     path = write_archive(tmp_path / "a", kind, FILES)
     content = bytearray(path.read_bytes())
-    # The last eight bytes of gzip are its checksum; zip's first data lie at 40.
-    content[-8 if kind == "tar.gz" else 40] ^= 1
+    content[place] ^= 1
     path.write_bytes(content)
 
     assert_refused(path, "damaged, cut short")
+
+
+@pytest.mark.parametrize("excess", [1, 12, 13, 100])
+def test_an_xz_file_that_ends_early_is_refused(tmp_path, excess):
+    """Even if all members are there: the checksum of them is not."""
+    path = write_archive(tmp_path / "a", "tar.xz", FILES)
+    path.write_bytes(path.read_bytes()[:-excess])
+
+    assert_refused(path, "the end is missing.*damaged, cut short")
+
+
+def test_an_xz_file_may_have_several_parts_and_zeros_between_them(tmp_path):
+    tar = write_archive(tmp_path / "a", "tar", FILES).read_bytes()
+    parts = [lzma.compress(tar[place : place + 1000]) for place in range(0, 9999, 1000)]
+    path = tmp_path / "b"
+    for zeros in (0, 4, 2 * compressed.BLOCK):
+        path.write_bytes(b"".join(part + bytes(zeros) for part in parts))
+        assert dict(archives.members(path)) == FILES
+
+
+def test_what_follows_an_xz_file_is_not_passed_over(tmp_path):
+    path = write_archive(tmp_path / "a", "tar.xz", FILES)
+    path.write_bytes(path.read_bytes() + b"more")
+
+    assert_refused(path, "damaged, cut short")
+
+
+def test_an_xz_file_that_asks_for_gigabytes_of_memory_is_refused(tmp_path):
+    content = bytearray(write_archive(tmp_path / "a", "tar.xz", FILES).read_bytes())
+    # The block header: size, flags, filter, its properties' size, the dictionary's.
+    assert content[14:16] == b"\x21\x01"
+    content[16] = 38  # 2**31 bytes
+    header_end = 12 + 4 * content[12]
+    checksum = zlib.crc32(content[12:header_end])
+    content[header_end : header_end + 4] = checksum.to_bytes(4, "little")
+    (tmp_path / "a").write_bytes(content)
+
+    assert_refused(tmp_path / "a", "needs over 134,217,728 bytes of memory")
+
+
+def test_xz_at_its_strongest_is_read(tmp_path):
+    tar = write_archive(tmp_path / "a", "tar", FILES).read_bytes()
+    (tmp_path / "b").write_bytes(lzma.compress(tar, preset=9 | lzma.PRESET_EXTREME))
+
+    assert dict(archives.members(tmp_path / "b")) == FILES
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "tar.xz"])
+def test_small_files_that_are_all_alike_are_no_bomb(tmp_path, kind):
+    alike = {f"n01532829/n01532829{n:08d}.jpg": b"x" * 400 for n in range(5000)}
+    path = write_archive(tmp_path / "a", kind, alike)
+
+    assert len(list(archives.members(path))) == 5000
+
+
+def test_an_xz_file_of_something_else(tmp_path):
+    (tmp_path / "a").write_bytes(lzma.compress(b"not a tar" * 1000))
+
+    assert_refused(tmp_path / "a", "cannot be unpacked")
 
 
 def test_what_follows_a_damaged_header_of_a_tar_is_missed(tmp_path):

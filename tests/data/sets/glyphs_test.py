@@ -43,7 +43,7 @@ def test_the_drawings_of_this_version_do_not_change():
 
 def test_a_fresh_process_draws_the_same_bytes():
     code = (
-        "import hashlib; from prwn_tf.data import glyphs;"
+        "import hashlib; from prwn_tf.data.sets import glyphs;"
         "images = glyphs.draw_class(3, 'test', 7);"
         "print(hashlib.sha256(images.tobytes()).hexdigest())"
     )
@@ -51,7 +51,7 @@ def test_a_fresh_process_draws_the_same_bytes():
 
 
 def test_drawing_needs_no_tensorflow():
-    code = "import sys; import prwn_tf.data.glyphs; print('tensorflow' in sys.modules)"
+    code = "import sys, prwn_tf.data.sets.glyphs; print('tensorflow' in sys.modules)"
     assert output_of(code) == "False"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from prwn_tf.data.sets import omniglot_splits
 
-PUBLISHED = pathlib.Path(__file__).parents[3] / "shared/data/splits"
+PUBLISHED = pathlib.Path(__file__).parents[4] / "shared/data/splits"
 
 
 def test_omniglot_has_the_published_number_of_characters():

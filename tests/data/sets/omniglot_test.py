@@ -17,7 +17,7 @@ from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
 from tests.data import made
 
-ARCHIVE = pathlib.Path(__file__).parents[3] / "shared/data/omniglot/omniglot_png.tar.gz"
+ARCHIVE = pathlib.Path(__file__).parents[4] / "shared/data/omniglot/omniglot_png.tar.gz"
 CHARACTERS = {
     "train": ["Angelic/character01", "Malay_(Jawi_-_Arabic)/character02"],
     "val": ["Hebrew/character01"],
@@ -401,7 +401,7 @@ def test_tfds_gives_the_same_drawings(prepared_builder, original):
 def test_without_a_network_one_line_asks_for_a_source(tmp_path):
     program = f"""
 import pathlib
-from prwn_tf.data import omniglot
+from prwn_tf.data.sets import omniglot
 from prwn_tf.errors import UserError
 try:
     omniglot.build(pathlib.Path({str(tmp_path / "out")!r}), source=None)

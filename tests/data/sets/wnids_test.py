@@ -7,7 +7,7 @@ import pytest
 
 from prwn_tf.data.sets import wnids
 
-SHARED = pathlib.Path(__file__).parents[3] / "shared"
+SHARED = pathlib.Path(__file__).parents[4] / "shared"
 
 
 def test_mini_has_the_published_counts():

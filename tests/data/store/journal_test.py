@@ -1,7 +1,7 @@
 """A killed writer is taken up where it stopped, and nobody else's files are touched."""
 
 import json
-import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -120,7 +120,7 @@ def test_another_import_starts_over(tmp_path, key):
 KILLED = """
 import os, pathlib, signal, sys
 sys.path.insert(0, {root!r})
-from tests.data import partial_store_test as case
+from tests.data.store import journal_test as case
 with case.writer(pathlib.Path(sys.argv[1])) as writer:
     for split, name in case.CLASSES[:3]:
         writer.add_batches(split, name, [case.images(name)], [f"{{name}}.png is empty"])
@@ -132,8 +132,8 @@ with case.writer(pathlib.Path(sys.argv[1])) as writer:
 
 
 def test_a_killed_writer_is_continued(tmp_path, reference):
-    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    code = KILLED.format(root=root)
+    root = pathlib.Path(__file__).parents[3]
+    code = KILLED.format(root=str(root))
     killed = subprocess.run([sys.executable, "-c", code, str(tmp_path / "new")])
 
     assert killed.returncode == -signal.SIGKILL
