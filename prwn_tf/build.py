@@ -1,9 +1,7 @@
 """From a config to the model that it describes, ready to be trained or restored."""
 
 import dataclasses
-import importlib
 import logging
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -14,36 +12,27 @@ from prwn_tf.model import FewShotModel
 
 
 def build_model(config: TrainConfig) -> FewShotModel:
-    """The untrained model of a config, its variables created."""
+    """Returns the untrained model of a config, its variables created."""
     methods.check(config)
-    encoder = _find(methods.ENCODERS[config.encoder])(
-        channels=config.channels,
-        weight_decay=config.optimizer.weight_decay,
-        seed=config.seed,
-        fast=config.conv_block == "fast",
-    )
-    regularizers = [
-        _find(name).from_config(config) for name in methods.REGULARIZERS.values()
-    ]
     model = FewShotModel(
-        encoder,
-        _find(methods.METHODS[config.method].head).from_config(config),
-        [regularizer for regularizer in regularizers if regularizer is not None],
+        methods.encoder_class(config).from_config(config),
+        methods.head_class(config).from_config(config),
+        [methods.term_class(name).from_config(config) for name in config.terms],
     )
     model.build((None, *config.image_shape))
     return model
 
 
 def trainable_model(config: TrainConfig) -> FewShotModel:
-    """The model of a config with its optimizer, all variables in place."""
+    """Returns the model of a config with its optimizers, all variables in place."""
     model = build_model(config)
     model.compile(optimizer=build_optimizer(config.optimizer))
-    model.optimizer.build(model.trainable_variables)
+    model.build_optimizers()
     return model
 
 
 def build_optimizer(config: OptimizerConfig) -> keras.optimizers.Optimizer:
-    """Adam whose rate is halved at the given steps."""
+    """Returns Adam, whose rate is halved at the given steps."""
     rate = config.learning_rate
     if config.halve_at:
         rate = keras.optimizers.schedules.PiecewiseConstantDecay(
@@ -60,7 +49,7 @@ def build_optimizer(config: OptimizerConfig) -> keras.optimizers.Optimizer:
 
 
 def resolved(config: TrainConfig) -> TrainConfig:
-    """The config with what "auto" means on this machine's device."""
+    """Returns the config with what "auto" means on this machine's device."""
     gpu = bool(tf.config.list_physical_devices("GPU"))
     # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
     choices = {
@@ -83,15 +72,10 @@ def set_determinism(config: TrainConfig) -> None:
 
 
 def _compiler_error() -> str | None:
-    """Why XLA cannot compile on this machine, if so: a GPU needs parts of CUDA."""
+    """Returns why XLA cannot compile here, if so: a GPU needs parts of CUDA."""
     try:
         tiny = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
         tiny(tf.constant(1.0))
     except tf.errors.OpError as error:
         return error.message.splitlines()[0]
     return None
-
-
-def _find(name: str) -> Any:
-    module, attribute = name.split(":")
-    return getattr(importlib.import_module(module), attribute)

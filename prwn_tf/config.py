@@ -11,150 +11,79 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from prwn_tf.errors import UserError
-from prwn_tf.terms import (
+from prwn_tf.own import OwnPart, own_part
+from prwn_tf.parts import (
     AssociationConfig,
+    Conv4Config,
     EntropyConfig,
     KMeansConfig,
+    MlpConfig,
     VatConfig,
     WalkConfig,
-    require,
 )
+from prwn_tf.settings import (
+    COUNT,
+    MAX_INT,
+    SEED,
+    EncoderPart,
+    Part,
+    Settings,
+    Term,
+    part,
+    require,
+    setting,
+)
+from prwn_tf.spec import EpisodeSpec
 
 T = TypeVar("T")
 
-# Fields of a config that are loss terms on unlabelled points, each with a weight.
-TERMS = ("walk", "vat", "entropy", "association")
 # What a user asks of test episodes; fields of an EpisodeSpec.
 ASKED = ("way", "shot", "query", "unlabeled", "distractors")
-# What the unlabelled points of a test episode do to its prototypes.
+# What the unlabelled points of a test episode can do to its prototypes.
 ADAPTATIONS = ("none", "refine", "filter")
-CHOICES = {
-    "select": ("last", "best"),
-    "conv_block": ("auto", "plain", "fast"),
-    "xla": ("auto", "off", "walk", "step"),
-}
-MOST = 2**31 - 1  # of a count or a seed
-MOST_CHANNELS = 4096
-
-
-def _may_change(default: Any) -> Any:
-    """A field that a resumed run may change: run length, logging or device."""
-    return dataclasses.field(default=default, metadata={"may_change": True})
+MAX_CHANNELS = 4096
 
 
 @dataclasses.dataclass(frozen=True)
-class EpisodeSpec:
-    """How an episode is made up.
-
-    Attributes:
-        way: classes to tell apart (N).
-        shot: labelled images of each class (K).
-        query: images of each class to be classified.
-        unlabeled: unlabelled images of each class, distractor classes included.
-        distractors: further classes that are present among the unlabelled only.
-        extra: further unlabelled images from a pool that belongs to no class.
-    """
-
-    way: int
-    shot: int
-    query: int
-    unlabeled: int = 0
-    distractors: int = 0
-    extra: int = 0
-
-    def __post_init__(self):
-        require(self.way >= 2, f"way must be at least 2, got {self.way}")
-        for name in ("shot", "query"):
-            value = getattr(self, name)
-            require(value >= 1, f"{name} must be at least 1, got {value}")
-        for name in ("unlabeled", "distractors", "extra"):
-            value = getattr(self, name)
-            require(value >= 0, f"{name} must not be negative, got {value}")
-
-    @property
-    def classes(self) -> int:
-        """Classes drawn for an episode, distractors included."""
-        return self.way + self.distractors
-
-    @property
-    def queries(self) -> int:
-        """Q: queries of the whole episode."""
-        return self.way * self.query
-
-    @property
-    def unlabeled_points(self) -> int:
-        """U: unlabelled points of the whole episode."""
-        return self.class_points + self.extra
-
-    @property
-    def class_points(self) -> int:
-        """Unlabelled points of a class, distractors included; they come first."""
-        return self.unlabeled * self.classes
-
-    @property
-    def clean_points(self) -> int:
-        """Unlabelled points of the episode's own classes; they come first."""
-        return self.unlabeled * self.way
-
-    def __str__(self) -> str:
-        crowd = f", {self.distractors} distractors" if self.distractors else ""
-        extra = f", {self.extra} unlabelled of no class" if self.extra else ""
-        queries = "query" if self.query == 1 else "queries"
-        return (
-            f"{self.way}-way {self.shot}-shot, {self.query} {queries} and "
-            f"{self.unlabeled} unlabelled a class{crowd}{extra}"
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class OptimizerConfig:
+class OptimizerConfig(Settings):
     """Adam with a rate that is halved at given steps.
 
     Attributes:
         weight_decay: w adds w / 2 * |kernel|^2 of every convolution to the loss.
     """
 
-    learning_rate: float = 1e-3
-    halve_at: tuple[int, ...] = ()
-    beta_1: float = 0.9
-    beta_2: float = 0.99
-    epsilon: float = 1e-8
-    weight_decay: float = 5e-5
+    learning_rate: float = setting(1e-3, "Adam's rate at the start.", "(0, inf)")
+    halve_at: tuple[int, ...] = setting((), "Steps at which the rate is halved.")
+    beta_1: float = setting(0.9, "Adam's first beta.", "[0, 1)")
+    beta_2: float = setting(0.99, "Adam's second beta.", "[0, 1)")
+    epsilon: float = setting(1e-8, "Adam's epsilon.", "(0, inf)", flag="adam_epsilon")
+    weight_decay: float = setting(
+        5e-5, "How much weights are held small (kernels alone).", "[0, inf)"
+    )
 
     def __post_init__(self):
+        super().__post_init__()
+        steps = sorted({step for step in self.halve_at if 0 < step <= MAX_INT})
         require(
-            self.learning_rate > 0,
-            f"learning_rate must be positive, got {self.learning_rate}",
-        )
-        require(
-            list(self.halve_at)
-            == sorted({step for step in self.halve_at if 0 < step <= MOST}),
-            f"halve_at must be increasing steps from 1 to {MOST}, got {self.halve_at}",
-        )
-        for name in ("beta_1", "beta_2"):
-            value = getattr(self, name)
-            require(0 <= value < 1, f"{name} must be in [0, 1), got {value}")
-        require(self.epsilon > 0, f"epsilon must be positive, got {self.epsilon}")
-        require(
-            self.weight_decay >= 0,
-            f"weight_decay must be >= 0, got {self.weight_decay}",
+            list(self.halve_at) == steps,
+            f"halve_at must be increasing steps from 1 to {MAX_INT}, got "
+            f"{self.halve_at}",
         )
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """Everything that decides what a run computes.
 
     Attributes:
         train: the episodes to learn from.
         test: the task to be good at: validation and test episodes.
         image_shape: height, width and channels.
-        episodes: training episodes, one to a step.
-        label_ratio: share of each training class that is labelled.
+        head: a class of the user's in the place of the method's own, or empty.
+        own: the parts that are the user's, by "module:Class".
         label_seed: draws which images are labelled.
         seed: draws the first weights and the training episodes.
         eval_seed: draws validation and test episodes, the same for all runs.
-        select: test the "last" checkpoint or the "best" on validation.
         conv_block: train by Keras layers ("plain") or by the same function arranged
             for a CPU ("fast").
         xla: compile nothing ("off"), the walk ("walk") or the whole step ("step").
@@ -167,56 +96,73 @@ class TrainConfig:
     test: EpisodeSpec
     image_shape: tuple[int, ...]
     encoder: str = "conv4"
-    channels: int = 64
-    label_ratio: float = 1.0
-    label_seed: int = 0
-    seed: int = 0
+    head: str = ""
+    own: Mapping[str, OwnPart] = dataclasses.field(default_factory=dict)
+    channels: int = setting(
+        64, "Channels of each block of the encoder.", f"[1, {MAX_CHANNELS}]"
+    )
+    augment: tuple[str, ...] = setting(
+        (), "Changes of training images, with commas.", ("crop", "flip", "color")
+    )
+    label_ratio: float = setting(1.0, "Labelled share of a training class.", "(0, 1]")
+    label_seed: int = setting(0, "Draws which images are labelled.", SEED)
+    seed: int = setting(0, "Draws first weights and training episodes.", SEED)
     eval_seed: int = 0
-    walk: WalkConfig = WalkConfig(weight=0.0)
-    vat: VatConfig = VatConfig(weight=0.0)
-    entropy: EntropyConfig = EntropyConfig(weight=0.0)
-    association: AssociationConfig = AssociationConfig(weight=0.0)
-    kmeans: KMeansConfig = KMeansConfig()
+    conv4: Conv4Config = part(Conv4Config)
+    mlp: MlpConfig = part(MlpConfig)
+    walk: WalkConfig = part(WalkConfig)
+    vat: VatConfig = part(VatConfig)
+    entropy: EntropyConfig = part(EntropyConfig)
+    association: AssociationConfig = part(AssociationConfig)
+    kmeans: KMeansConfig = part(KMeansConfig)
     optimizer: OptimizerConfig = OptimizerConfig()
-    select: str = "last"
-    deterministic: bool = False
-    episodes: int = _may_change(20_000)
-    eval_episodes: int = _may_change(3_000)
-    validate_every: int = _may_change(1_000)
-    validation_episodes: int = _may_change(600)
-    checkpoint_every: int = _may_change(1_000)
-    report_every: int = _may_change(20)
-    conv_block: str = _may_change("auto")
-    xla: str = _may_change("auto")
+    select: str = setting(
+        "last", "Test the last or the best checkpoint.", ("last", "best")
+    )
+    deterministic: bool = setting(
+        False, "The same bits on every run, on a GPU too; slower there."
+    )
+    episodes: int = setting(20_000, "Training episodes.", COUNT, may_change=True)
+    eval_episodes: int = setting(
+        3_000, "Episodes to average over.", COUNT, may_change=True
+    )
+    validate_every: int = setting(
+        1_000, "Steps between validations.", COUNT, may_change=True
+    )
+    validation_episodes: int = setting(
+        600, "Episodes of a validation.", COUNT, may_change=True
+    )
+    checkpoint_every: int = setting(
+        1_000, "Steps between checkpoints.", COUNT, may_change=True
+    )
+    report_every: int = setting(
+        20, "Steps between points of the curves.", COUNT, may_change=True
+    )
+    conv_block: str = setting(
+        "auto",
+        "Train by Keras layers, or by the same function arranged for a CPU; auto: fast "
+        "unless there is a GPU.",
+        ("auto", "plain", "fast"),
+        may_change=True,
+    )
+    xla: str = setting(
+        "auto",
+        "Compile nothing, the walk, or the whole step; auto: step on a GPU unless "
+        "--deterministic, else off.",
+        ("auto", "off", "walk", "step"),
+        may_change=True,
+    )
 
     def __post_init__(self):
+        super().__post_init__()
         require(
             len(self.image_shape) == 3 and min(self.image_shape) >= 1,
             f"image_shape must be three sizes of 1 or more, got {self.image_shape}",
         )
         require(
-            0 < self.label_ratio <= 1,
-            f"label_ratio must be in (0, 1], got {self.label_ratio}",
+            0 <= self.eval_seed <= MAX_INT,
+            f"eval_seed must be in {SEED}, got {self.eval_seed}",
         )
-        for name in (
-            "channels",
-            "episodes",
-            "eval_episodes",
-            "validate_every",
-            "validation_episodes",
-            "checkpoint_every",
-            "report_every",
-        ):
-            value = getattr(self, name)
-            require(value >= 1, f"{name} must be at least 1, got {value}")
-            most = MOST_CHANNELS if name == "channels" else MOST
-            require(value <= most, f"{name} must be at most {most}, got {value}")
-        for name in ("seed", "label_seed", "eval_seed"):
-            value = getattr(self, name)
-            require(0 <= value <= MOST, f"{name} must be in [0, {MOST}], got {value}")
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            require(value in known, f"{name} must be one of {known}, got {value!r}")
         require(
             not (self.deterministic and self.xla == "step"),
             "--deterministic and --xla=step exclude each other: XLA has no "
@@ -225,33 +171,65 @@ class TrainConfig:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The loss terms on unlabelled points that are in use."""
-        return tuple(name for name in TERMS if getattr(self, name).weight > 0)
+        """The loss terms in use, one's own by "module:Class"."""
+        every = {name: self.part(name) for name in (*TERMS, *self.own)}
+        return tuple(
+            name
+            for name, part in every.items()
+            if isinstance(part, Term) and part.weight > 0
+        )
+
+    def part(self, name: str) -> Any:
+        """Returns the settings of a part, by its field here or by "module:Class".
+
+        One's own part may have none.
+        """
+        return self.own[name].settings if name in self.own else getattr(self, name)
+
+    def settings_of(self, kind: type[Part]) -> Any:
+        """Returns the settings of a part, by their class."""
+        every = (self.part(name) for name in (*PARTS, *self.own))
+        return next(part for part in every if type(part) is kind)
 
     def check_terms(self) -> None:
         """Raises if terms of the loss lack the points that they are about."""
-        points, steps = self.train.unlabeled_points, self.walk.steps
+        points = self.train.unlabeled_points
         for name in self.terms:
+            term = self.part(name)
+            needed = term.points_needed()
+            weight = f"--{term.name}_weight"
             require(
-                points > 0,
-                f"--{name}_weight={getattr(self, name).weight:g} needs unlabelled "
-                "points, but --train_unlabeled and --train_extra are 0; raise one of "
-                f"them, or set --{name}_weight=0",
+                points > 0 or needed == 0,
+                f"{weight}={term.weight:g} needs unlabelled points, but "
+                "--train_unlabeled and --train_extra are 0; raise one of them, or set "
+                f"{weight}=0",
             )
-        require(
-            points >= 2 or steps == 0 or "walk" not in self.terms,
-            f"--walk_steps={steps} needs at least 2 unlabelled points in an episode, "
-            f"found {points}; raise --train_unlabeled or set --walk_steps=0",
-        )
+            require(
+                points >= needed,
+                f"{weight}={term.weight:g} needs at least {needed} unlabelled points "
+                f"in an episode, found {points}; raise --train_unlabeled, or set "
+                f"{weight}=0",
+            )
+
+
+# The parts of a config that are known here; those of them that are loss terms, and
+# those that are encoders.
+PARTS: dict[str, type[Part]] = {
+    field.name: field.type
+    for field in dataclasses.fields(TrainConfig)
+    if isinstance(field.type, type) and issubclass(field.type, Part)
+}
+TERMS = {name: part for name, part in PARTS.items() if issubclass(part, Term)}
+ENCODERS = {k: part for k, part in PARTS.items() if issubclass(part, EncoderPart)}
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """A dataclass as what JSON can hold."""
+    """Returns a dataclass as what JSON can hold."""
     return dataclasses.asdict(config)
 
 
 def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "config") -> T:
-    """The dataclass `kind` from what `to_dict` made; anything else is an error."""
+    """Returns the dataclass `kind` of what `to_dict` made; all else is an error."""
     if not isinstance(values, Mapping):
         raise UserError(f"{where} should hold settings, found {values!r}")
     hints = typing.get_type_hints(kind)
@@ -272,25 +250,31 @@ def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "config") -
 def differences(
     old: Any, new: Any, prefix: str = "", *, may_change: bool = False
 ) -> dict[str, tuple[Any, Any]]:
-    """Fields that differ, as name -> (old, new); only those that a resume forbids."""
-    found = {}
+    """Returns the fields that differ, as name -> (old, new).
+
+    Those that a resumed run may change count only if `may_change` is set.
+    """
+    changes = {}
     for field in dataclasses.fields(old):
         if field.metadata.get("may_change") and not may_change:
             continue
         was, now = getattr(old, field.name), getattr(new, field.name)
         name = prefix + field.name
         if dataclasses.is_dataclass(was):
-            found |= differences(was, now, f"{name}.", may_change=may_change)
+            changes |= differences(was, now, f"{name}.", may_change=may_change)
         elif was != now:
-            found[name] = (was, now)
-    return found
+            changes[name] = (was, now)
+    return changes
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return from_dict(hint, value, where)
-    if isinstance(hint, types.GenericAlias):  # tuple[int, ...]
-        if isinstance(value, list | tuple) and all(type(v) is int for v in value):
+    if hint == Mapping[str, OwnPart]:
+        return _own_parts(value, where)
+    if isinstance(hint, types.GenericAlias):  # tuple[int, ...], tuple[str, ...]
+        kind = typing.get_args(hint)[0]
+        if isinstance(value, list | tuple) and all(type(v) is kind for v in value):
             return tuple(value)
     elif hint is float:
         if type(value) in (int, float):
@@ -298,3 +282,24 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     elif type(value) is hint:
         return value
     raise UserError(f"{where} should be of type {hint}, found {value!r}")
+
+
+def _own_parts(values: Any, where: str) -> dict[str, OwnPart]:
+    """Returns the user's parts of a config, if they are what they were."""
+    if not isinstance(values, Mapping):
+        raise UserError(f"{where} should hold settings, found {values!r}")
+    parts = {}
+    for name, stored in values.items():
+        if not isinstance(stored, Mapping) or stored.keys() != {"sha256", "settings"}:
+            raise UserError(f"{where}.{name} should hold sha256 and settings")
+        part = own_part(name)
+        if part.sha256 != stored["sha256"]:
+            raise UserError(
+                f"{name} has changed since the run of {where} was begun; put the file "
+                "as it was back, or train in another --workdir"
+            )
+        settings = part.settings
+        if settings is not None:
+            settings = from_dict(type(settings), stored["settings"], f"{where}.{name}")
+        parts[name] = dataclasses.replace(part, settings=settings)
+    return parts

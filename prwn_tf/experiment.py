@@ -10,7 +10,7 @@ import tqdm
 
 from prwn_tf import build, files
 from prwn_tf import config as config_lib
-from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
+from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store.reader import ClassStore, training_store
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes import pools as pools_lib
@@ -87,6 +87,7 @@ class Experiment:
             self.config.seed,
             start,
             self.config.episodes,
+            self.config.augment,
         )
 
     def _validate(self, step: int, monitor: Monitor) -> None:
@@ -113,7 +114,7 @@ class Experiment:
         seconds = float(self.checkpoints.seconds)  # the best one's are fewer
         step = self.checkpoints.restore(config.select)
         embeddings = self.embed(self.stores["test"])
-        adaptations = ADAPTATIONS if config.test.unlabeled else ("none",)
+        adaptations = self.model.head.adaptations if config.test.unlabeled else ["none"]
         found = self.evaluators["test"](
             embeddings, config.test, adaptations, config.eval_episodes
         )

@@ -1,13 +1,15 @@
-"""A method is a head on top of an encoder, plus regularizers by their weights.
+"""A method is a head on top of an encoder, plus loss terms by their weights.
 
-Names are resolved when a model is built, so that flags can be checked without
-loading TensorFlow.
+Classes are named here and loaded when a model is built, so that flags can be checked
+without loading TensorFlow.
 """
 
 import dataclasses
 
-from prwn_tf.config import TrainConfig
+from prwn_tf import imports
+from prwn_tf.config import ENCODERS, PARTS, TrainConfig
 from prwn_tf.errors import UserError
+from prwn_tf.settings import Term
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,52 +20,100 @@ class Method:
         head: its class.
         terms: loss terms that belong to it. Their weights in the config decide, which
             protocols.py sets: so any of them can join any head.
-        refines: whether the head itself learns from unlabelled points.
+        uses_unlabeled: whether the head itself learns from unlabelled points.
+        trained_as: whose episodes and rates train it: "prwn", the walk's paper, or
+            "ren2018", Ren et al.
+        joined_as: the same once a loss term joins it.
     """
 
     head: str
     terms: tuple[str, ...] = ()
-    refines: bool = False
+    uses_unlabeled: bool = False
+    trained_as: str = "prwn"
+    joined_as: str = ""
+
+
+def _kmeans(head: str) -> Method:
+    return Method(
+        f"prwn_tf.heads.kmeans:{head}", uses_unlabeled=True, trained_as="ren2018"
+    )
 
 
 _PROTOTYPES = "prwn_tf.heads.prototypes:PrototypeHead"
 METHODS = {
-    "pn": Method(_PROTOTYPES),
+    # The paper's PN is Ren et al.'s; with a term it is a method of the paper.
+    "pn": Method(_PROTOTYPES, trained_as="ren2018", joined_as="prwn"),
     "prwn": Method(_PROTOTYPES, ("walk",)),
     "pn_vat": Method(_PROTOTYPES, ("vat", "entropy")),
     "association": Method(_PROTOTYPES, ("association",)),
-    "soft_kmeans": Method("prwn_tf.heads.kmeans:SoftKMeans", refines=True),
-    "cluster_kmeans": Method("prwn_tf.heads.kmeans:ClusterKMeans", refines=True),
-    "masked_kmeans": Method("prwn_tf.heads.kmeans:MaskedKMeans", refines=True),
+    "soft_kmeans": _kmeans("SoftKMeans"),
+    "cluster_kmeans": _kmeans("ClusterKMeans"),
+    "masked_kmeans": _kmeans("MaskedKMeans"),
 }
-REGULARIZERS = {
-    "walk": "prwn_tf.regularizers.walk:Walk",
-    "vat": "prwn_tf.regularizers.vat:Vat",
-    "entropy": "prwn_tf.regularizers.entropy:Entropy",
-    "association": "prwn_tf.regularizers.association:Association",
-}
-ENCODERS = {
-    "conv4": "prwn_tf.encoders.conv4:Conv4",
-    "mlp": "prwn_tf.encoders.mlp:MLP",
-}
-CONV4_PIXELS = 16
+
+
+def head_class(config: TrainConfig) -> type:
+    """Returns the class of a config's head."""
+    return imports.load(config.head or METHODS[config.method].head)
+
+
+def encoder_class(config: TrainConfig) -> type:
+    """Returns the class of a config's encoder."""
+    return _part_class(config.encoder)
+
+
+def term_class(name: str) -> type:
+    """Returns the class of a loss term, by its name in a config."""
+    return _part_class(name)
+
+
+def _part_class(name: str) -> type:
+    return imports.load(PARTS[name].implementation if name in PARTS else name)
+
+
+def uses_unlabeled(config: TrainConfig) -> bool:
+    """Returns whether a config's head itself learns from unlabelled points."""
+    if config.head:
+        return head_class(config).uses_unlabeled
+    return METHODS[config.method].uses_unlabeled
 
 
 def check(config: TrainConfig) -> None:
     """Raises if a name is unknown, or if parts of a config do not fit together."""
     for name, known in (("method", METHODS), ("encoder", ENCODERS)):
-        if (value := getattr(config, name)) not in known:
+        value = getattr(config, name)
+        if value not in known and not (name == "encoder" and imports.is_own(value)):
             raise UserError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-    smallest = min(config.image_shape[:2])
-    if config.encoder == "conv4" and smallest < CONV4_PIXELS:
-        raise UserError(
-            f"--encoder=conv4 halves an image four times, so it needs {CONV4_PIXELS} "
-            f"pixels at least, and {config.dataset} has {smallest}; use --encoder=mlp"
-        )
+    _check_images(config)
     config.check_terms()
-    if METHODS[config.method].refines and config.train.unlabeled_points == 0:
+    if uses_unlabeled(config) and config.train.unlabeled_points == 0:
+        name = f"--head={config.head}" if config.head else f"--method={config.method}"
         raise UserError(
-            f"--method={config.method} learns from unlabelled points, but "
-            "--train_unlabeled and --train_extra are 0; raise one of them, or use "
-            "--method=pn"
+            f"{name} learns from unlabelled points, but --train_unlabeled and "
+            "--train_extra are 0; raise one of them, or use --method=pn"
         )
+
+
+def _check_images(config: TrainConfig) -> None:
+    """Raises if images are too small for the encoder."""
+    needed = getattr(config.part(config.encoder), "smallest_image", 1)
+    smallest = min(config.image_shape[:2])
+    if smallest < needed:
+        raise UserError(
+            f"--encoder={config.encoder} needs images of {needed} pixels at least, and "
+            f"{config.dataset} has {smallest}; use --encoder=mlp"
+        )
+
+
+def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> str:
+    """Returns why nothing looks at a setting of a part; empty if something does."""
+    settings, name = config.part(part), field.name
+    if isinstance(settings, Term):
+        off = settings.weight == 0 and name != "weight"
+        return f"--{settings.name}_weight is 0" if off else ""
+    if part in ENCODERS and config.encoder != part:
+        return f"it belongs to --encoder={part}"
+    methods = field.metadata["methods"]
+    if methods and (config.head or config.method not in methods):
+        return f"it belongs to --method={' or '.join(methods)}"
+    return ""

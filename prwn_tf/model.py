@@ -1,13 +1,13 @@
 """FewShotModel: an encoder, a head and regularizers, trained episode by episode."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import keras
 import tensorflow as tf
 
 from prwn_tf.episodes.pipeline import Episode
-from prwn_tf.heads.base import Head
-from prwn_tf.regularizers.base import Context, EmbeddedEpisode, Regularizer
+from prwn_tf.heads.base import EmbeddedEpisode, Head
+from prwn_tf.regularizers.base import Context, Regularizer
 
 Logs = dict[str, tf.Tensor]
 
@@ -29,8 +29,9 @@ class FewShotModel(keras.Model):
         self.encoder = encoder
         self.head = head
         self.regularizers = tuple(regularizers)
-        names = ["loss", "accuracy", "classification", "weight_decay"]
+        names = ["loss", "accuracy", *head.names, "weight_decay"]
         names += [name for term in self.regularizers for name in term.names]
+        names += [player.own_name for player in self.players]
         # Keras shows its own, never updated "loss" unless a metric has that name.
         self._means = {name: keras.metrics.Mean(name=name) for name in names}
 
@@ -38,63 +39,102 @@ class FewShotModel(keras.Model):
     def metrics(self) -> list[keras.Metric]:
         return list(self._means.values())
 
+    @property
+    def players(self) -> list[Regularizer]:
+        """The regularizers that have an optimizer of their own."""
+        return [term for term in self.regularizers if term.optimizer is not None]
+
+    @property
+    def learned_variables(self) -> list[keras.Variable]:
+        """The variables that minimise the common loss: all but those of players."""
+        theirs = {id(v) for player in self.players for v in player.trainable_variables}
+        return [v for v in self.trainable_variables if id(v) not in theirs]
+
     def build(self, input_shape: tuple) -> None:
         self.encoder.build(input_shape)
-        self.head.build(self.encoder.compute_output_shape(input_shape))
+        shape = self.encoder.compute_output_shape(input_shape)
+        self.head.feature_shape = getattr(
+            self.encoder, "feature_shape", (1, 1, shape[-1])
+        )
+        for part in (self.head, *self.regularizers):
+            part.build(shape)
+
+    def build_optimizers(self) -> None:
+        """Makes the variables of all optimizers, which a checkpoint holds."""
+        self.optimizer.build(self.learned_variables)
+        for player in self.players:
+            player.optimizer.build(player.trainable_variables)
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Images, uint8 or float in [0, 1] -> embeddings: [B, H, W, C] -> [B, D]."""
+        """Returns embeddings of bytes, or floats in [0, 1]: [B, H, W, C] -> [B, D]."""
         embeddings = self.encoder(to_float(images), training=training)
         # Half precision is too coarse for squared distances of several hundred.
         return tf.cast(embeddings, tf.float32)
 
     def train_step(self, episode: Episode) -> Logs:
-        """One step of the optimizer on one episode."""
-        with tf.GradientTape() as tape:
-            losses, statistics = self._terms(episode, training=True)
+        """Takes one step of every optimizer on one episode."""
+        with tf.GradientTape(persistent=bool(self.players)) as tape:
+            context = self._context(episode, training=True)
+            losses, statistics = self._terms(context)
             total = tf.add_n(list(losses.values()))
-            # A strategy sums the gradients of its replicas; this makes it their mean.
-            replicas = tf.distribute.get_strategy().num_replicas_in_sync
-            objective = self.optimizer.scale_loss(total / replicas)
-        variables = self.trainable_variables
+            objective = self._shared(self.optimizer, total)
+            own_losses = {
+                player.own_name: tf.add_n([player.own_loss(context), *player.losses])
+                for player in self.players
+            }
+            own_objectives = [
+                self._shared(player.optimizer, loss)
+                for player, loss in zip(self.players, own_losses.values(), strict=True)
+            ]
+        variables = self.learned_variables
         self.optimizer.apply(tape.gradient(objective, variables), variables)
-        return self._report({"loss": total, **losses, **statistics})
+        for player, objective in zip(self.players, own_objectives, strict=True):
+            variables = player.trainable_variables
+            player.optimizer.apply(tape.gradient(objective, variables), variables)
+        return self._report({"loss": total, **losses, **statistics, **own_losses})
+
+    def _shared(
+        self, optimizer: keras.optimizers.Optimizer, loss: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns a loss as its optimizer wants it.
+
+        A strategy sums the gradients of its replicas; this makes it their mean.
+        """
+        replicas = tf.distribute.get_strategy().num_replicas_in_sync
+        return optimizer.scale_loss(loss / replicas)
 
     def test_step(self, episode: Episode) -> Logs:
-        """The same terms without learning, with the encoder as it is at test time."""
-        losses, statistics = self._terms(episode, training=False)
+        """Returns the same terms, with the encoder as it is at test time."""
+        losses, statistics = self._terms(self._context(episode, training=False))
         total = tf.add_n(list(losses.values()))
         return self._report({"loss": total, **losses, **statistics})
 
-    def _terms(self, episode: Episode, training: bool) -> tuple[Logs, Logs]:
-        context = self._context(episode, training)
-        scores = self.head.scores(
-            context.support, context.queries, context.unlabeled, training
-        )  # [Q, N]
-        labels = query_labels(*episode.query.shape[:2])
-        losses = {
-            "classification": tf.reduce_mean(
-                tf.nn.sparse_softmax_cross_entropy_with_logits(labels, scores)
-            ),
-            "weight_decay": tf.add_n(self.encoder.losses or [tf.constant(0.0)]),
-        }
-        statistics = {"accuracy": accuracy(scores, labels)}
+    def _terms(self, context: Context) -> tuple[Logs, Logs]:
+        """Returns the terms of the common loss, and the statistics beside them."""
+        labels = query_labels(*context.episode.query.shape[:2])
+        losses = dict(self.head.loss(context.embedded, context.answer, labels))
+        players = {id(player) for player in self.players}
+        parts = [self.encoder, self.head]
+        parts += [term for term in self.regularizers if id(term) not in players]
+        decay = [loss for part in parts for loss in part.losses]
+        losses["weight_decay"] = tf.add_n(decay or [tf.constant(0.0)])
+        statistics = {"accuracy": accuracy(context.answer.scores, labels)}
         for regularizer in self.regularizers:
-            terms = regularizer(context)
+            terms = regularizer.terms(context)
             losses.update(terms.losses)
             statistics.update(terms.statistics)
         return losses, statistics
 
     def _context(self, episode: Episode, training: bool) -> Context:
-        episode = Episode(*(to_float(images) for images in episode))
-        embeddings = self._embed(episode, training)
-        prototypes = self.head.prototypes(embeddings.support, embeddings.unlabeled)
+        episode = episode.with_images(to_float)
+        embedded = self._embed(episode, training)
         return Context(
             episode=episode,
-            **embeddings._asdict(),
-            prototypes=prototypes,
+            embedded=embedded,
+            answer=self.head.answer(embedded, training),
             embed=lambda altered: self._embed_aside(altered, training),
-            step=tf.cast(self.optimizer.iterations, tf.int32),
+            classify=lambda points: self.head.classify(embedded, points, training),
+            step=tf.cast(episode.index, tf.int32),
         )
 
     def _embed(self, episode: Episode, training: bool) -> EmbeddedEpisode:
@@ -123,35 +163,35 @@ class FewShotModel(keras.Model):
         )
 
     def _embed_aside(self, episode: Episode, training: bool) -> EmbeddedEpisode:
-        """`_embed` with the encoder's averages as they were before.
+        """Embeds an episode and leaves the encoder's averages as they were before.
 
         Put back afterwards, because this holds for layers of any kind: Keras' batch
         norm has no way to use batch statistics without recording them.
         """
         averages = self.encoder.non_trainable_variables
         before = [tf.identity(average) for average in averages]
-        embeddings = self._embed(episode, training)
+        embedded = self._embed(episode, training)
         for average, value in zip(averages, before, strict=True):
             average.assign(value)
-        return embeddings
+        return embedded
 
-    def _report(self, values: Logs) -> Logs:
+    def _report(self, values: Mapping[str, tf.Tensor]) -> Logs:
         for name, value in values.items():
             self._means[name].update_state(value)
         return {name: self._means[name].result() for name in values}
 
 
 def to_float(images: tf.Tensor) -> tf.Tensor:
-    """Bytes as numbers in [0, 1]; floats as they are."""
+    """Returns bytes as numbers in [0, 1]; floats as they are."""
     return tf.image.convert_image_dtype(images, tf.float32)
 
 
 def query_labels(way: int, query: int) -> tf.Tensor:
-    """The classes of an episode's queries, which come class by class: [Q]."""
+    """Returns the classes of an episode's queries, which come class by class: [Q]."""
     return tf.repeat(tf.range(way), query)
 
 
 def accuracy(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Share of queries whose best score is their own class: [Q, N], [Q] -> []."""
+    """Returns the share of queries whose best score is their class: [Q, N], [Q]."""
     best = tf.argmax(scores, axis=-1, output_type=labels.dtype)
     return tf.reduce_mean(tf.cast(best == labels, tf.float32), axis=-1)

@@ -6,22 +6,20 @@ Where a source is silent the decision is ours and marked so, or stands in the RE
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from prwn_tf.config import (
-    AssociationConfig,
-    EntropyConfig,
+    TERMS,
     EpisodeSpec,
     OptimizerConfig,
     TrainConfig,
-    VatConfig,
     WalkConfig,
 )
+from prwn_tf.settings import Term
 from prwn_tf.task import Prepared, Task
 
 
 def protocol(task: Task) -> TrainConfig:
-    """The published configuration for a task."""
+    """Returns the published configuration for a task."""
     return _PROTOCOLS[task.dataset](task)
 
 
@@ -48,12 +46,12 @@ def _glyphs(task: Task) -> TrainConfig:
 def _omniglot(task: Task) -> TrainConfig:
     """2 of the 20 drawings of a character are labelled: training can ask one."""
     test = _of_twenty(task)
-    crowded = test.distractors > 0
+    crowded, as_paper = test.distractors > 0, task.trained_as == "prwn"
     train = EpisodeSpec(
-        way=20 if task.as_paper and not crowded else 5,
+        way=20 if as_paper and not crowded else 5,
         shot=1,
         query=1,
-        unlabeled=5 if task.refines else 10,
+        unlabeled=5 if task.trained_as == "ren2018" else 10,
     )
     walk = WalkConfig(weight=2.0, decay=0.7) if crowded else WalkConfig(1.5, decay=1.0)
     paper = OptimizerConfig(halve_at=_every(2_000, 20_000))
@@ -65,7 +63,7 @@ def _omniglot(task: Task) -> TrainConfig:
         image_shape=(28, 28, 1),
         label_ratio=0.1,
         **_terms(task, walk),
-        optimizer=paper if task.as_paper else _REN_OMNIGLOT,
+        optimizer=paper if as_paper else _REN_OMNIGLOT,
         episodes=20_000,
         validate_every=1_000,
         checkpoint_every=1_000,
@@ -82,11 +80,12 @@ def _of_twenty(task: Task) -> EpisodeSpec:
 def _mini(task: Task) -> TrainConfig:
     """The paper trains with 5 shots also for the 1-shot column, Ren et al. do not."""
     test = task.spec(way=5, shot=5, query=20, unlabeled=20, distractors=0)
+    as_paper = task.trained_as == "prwn"
     train = EpisodeSpec(
         way=5,
-        shot=5 if task.as_paper else test.shot,
+        shot=5 if as_paper else test.shot,
         query=5,
-        unlabeled=5 if task.refines else 10,
+        unlabeled=5 if task.trained_as == "ren2018" else 10,
     )
     # The authors train VAT for longer.
     episodes = 120_000 if "vat" in task.used else 100_000
@@ -99,8 +98,8 @@ def _mini(task: Task) -> TrainConfig:
         image_shape=(task.prepared or Prepared()).image_shape,
         label_ratio=0.4,
         **_terms(task, WalkConfig(weight=0.5)),
-        optimizer=paper if task.as_paper else _REN,
-        episodes=episodes if task.as_paper else 200_000,
+        optimizer=paper if as_paper else _REN,
+        episodes=episodes if as_paper else 200_000,
         validate_every=2_000,
         checkpoint_every=2_000,
     )
@@ -208,14 +207,9 @@ def _training(task: Task, train: EpisodeSpec, test: EpisodeSpec) -> EpisodeSpec:
     return dataclasses.replace(train, distractors=test.distractors)
 
 
-def _terms(task: Task, walk: WalkConfig) -> dict[str, Any]:
-    """The loss terms in use with their published settings, the others with weight 0."""
-    published = {
-        "walk": walk,
-        "vat": VatConfig(),
-        "entropy": EntropyConfig(),
-        "association": AssociationConfig(),
-    }
+def _terms(task: Task, walk: WalkConfig) -> dict[str, Term]:
+    """Returns the terms in use with their published settings, others with weight 0."""
+    published = {name: term() for name, term in TERMS.items()} | {"walk": walk}
     return {
         name: config if name in task.used else type(config)(weight=0.0)
         for name, config in published.items()

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from prwn_tf import methods
+from prwn_tf import imports, methods
 from prwn_tf.config import EpisodeSpec
 
 
@@ -38,9 +38,10 @@ class Task:
     distractors: int | None = None
     prepared: Prepared | None = None
     terms: tuple[str, ...] | None = None
+    head: str | None = None  # the user's own, in the place of the method's
 
     def spec(self, **defaults: int) -> EpisodeSpec:
-        """The test episodes: what was asked, or else the defaults."""
+        """Returns the test episodes: what was asked, or else the defaults."""
         asked = {name: getattr(self, name) for name in defaults}
         given = {name: value for name, value in asked.items() if value is not None}
         return EpisodeSpec(**defaults | given)
@@ -48,19 +49,21 @@ class Task:
     @property
     def used(self) -> tuple[str, ...]:
         """The loss terms asked for, or else the method's own."""
-        own = methods.METHODS[self.method].terms
-        return own if self.terms is None else self.terms
+        return self._method.terms if self.terms is None else self.terms
 
     @property
-    def refines(self) -> bool:
-        """Whether it is trained as Ren et al. (2018) train their k-means heads."""
-        return methods.METHODS[self.method].refines
-
-    @property
-    def as_paper(self) -> bool:
-        """Whether it is trained as the random walk's paper trains its methods."""
-        return bool(self.used) and not self.refines
+    def trained_as(self) -> str:
+        """Whose episodes and rates train it, as `Method.trained_as` names them."""
+        joined = self.used and self._method.joined_as
+        return joined or self._method.trained_as
 
     @property
     def labeled_only(self) -> bool:
-        return not self.used and not self.refines
+        """Whether nothing looks at the unlabelled images of a training episode."""
+        if self.head:
+            return not self.used and not imports.load(self.head).uses_unlabeled
+        return not self.used and not self._method.uses_unlabeled
+
+    @property
+    def _method(self) -> methods.Method:
+        return methods.METHODS[self.method]

@@ -109,7 +109,7 @@ def without_walk(config: TrainConfig) -> TrainConfig:
     plain = dataclasses.replace(
         config, walk=dataclasses.replace(config.walk, weight=0.0)
     )
-    if plain.terms or methods.METHODS[config.method].refines:
+    if plain.terms or methods.uses_unlabeled(config):
         return plain
     labeled = dataclasses.replace(config.train, unlabeled=0, distractors=0, extra=0)
     return dataclasses.replace(plain, method="pn", train=labeled)

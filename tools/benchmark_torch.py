@@ -11,8 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from prwn_tf.config import OptimizerConfig
-from prwn_tf.terms import WalkConfig
+from prwn_tf.config import OptimizerConfig, WalkConfig
 
 
 def training_step(

@@ -9,14 +9,15 @@ import os
 import pathlib
 import signal
 import sys
-import tempfile
 from collections.abc import Callable
 
 from absl import app, flags, logging
 
 from prwn_tf.cli import flagfiles
 from prwn_tf.errors import Stopped, StorageError, UserError
+from prwn_tf.imports import load_tensorflow
 
+__all__ = ["data_dir", "exit_code", "failed", "load_tensorflow", "path", "run"]
 FLAGS = flags.FLAGS
 OUT_OF_MEMORY = (
     "there is not enough memory; lower --train_way or --train_unlabeled, prepare the "
@@ -39,34 +40,10 @@ def run(main: Callable[[], None]) -> None:
         sys.exit(128 + signal.SIGPIPE)
 
 
-def load_tensorflow() -> None:
-    """Imports TensorFlow without its greeting of a dozen lines.
-
-    Its C++ part writes to standard error while it loads, whatever the log level says;
-    if the import fails, what it wrote is shown.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    logging.set_verbosity(logging.WARNING)
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as greeting:
-        os.dup2(greeting.fileno(), 2)
-        try:
-            import tensorflow as tf
-
-            tf.config.list_physical_devices()
-        except BaseException:
-            greeting.seek(0)
-            os.write(kept, greeting.read())
-            raise
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-
-
 def _guarded(main: Callable[[], None], argv: list[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}; all settings are flags")
+    logging.set_verbosity(logging.WARNING)
     return exit_code(main)
 
 
@@ -75,11 +52,11 @@ def exit_code(main: Callable[[], None]) -> int:
     try:
         main()
     except UserError as error:
-        return _failed(error)
+        return failed(error)
     except BrokenPipeError:
         raise
     except OSError as error:
-        return _failed(_explained(error))
+        return failed(_explained(error))
     except Stopped as stopped:
         print(stopped, file=sys.stderr)
         return stopped.exit_code
@@ -88,7 +65,7 @@ def exit_code(main: Callable[[], None]) -> int:
     except Exception as error:
         if not _is_out_of_memory(error):
             raise
-        return _failed(UserError(OUT_OF_MEMORY))
+        return failed(UserError(OUT_OF_MEMORY))
     return 0
 
 
@@ -98,7 +75,8 @@ def _is_out_of_memory(error: Exception) -> bool:
     return not {"MemoryError", "ResourceExhaustedError"}.isdisjoint(kinds)
 
 
-def _failed(error: UserError) -> int:
+def failed(error: UserError) -> int:
+    """Says in one line what went wrong, and returns the exit code."""
     print(f"error: {error}", file=sys.stderr)
     return error.exit_code
 

@@ -1,17 +1,35 @@
-"""The flags that several programs share, in sets that a program takes or leaves."""
+"""The flags that several programs share, in sets that a program takes or leaves.
 
+A flag of a setting follows from where the setting is declared.
+"""
+
+import dataclasses
+import itertools
 import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 
 from absl import flags
 
-from prwn_tf import methods, protocols
-from prwn_tf.config import MOST, TERMS
+from prwn_tf import cli, imports, methods, protocols, settings
+from prwn_tf.config import (
+    ASKED,
+    ENCODERS,
+    PARTS,
+    TERMS,
+    EpisodeSpec,
+    OptimizerConfig,
+    TrainConfig,
+)
+from prwn_tf.errors import UserError
+from prwn_tf.own import OwnPart, own_part
+from prwn_tf.settings import MAX_INT, Interval, Settings
 
 DATA_DIR = os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf")  # unless a flag says
 
 
 def define_data_flags() -> None:
-    """Where prepared data lies."""
+    """Defines where prepared data lies."""
     flags.DEFINE_string(
         "data_dir",
         DATA_DIR,
@@ -24,30 +42,22 @@ def define_task_flags(
     several: bool = False,
     default_episodes: str = "3000; glyphs and folder 1000, spiral and circles 600",
 ) -> None:
-    """The task to be good at: validation and test episodes.
+    """Defines the task to be good at: validation and test episodes.
 
     Args:
         several: whether each flag takes several numbers, for `task_specs`.
         default_episodes: in words.
     """
-    define = define_integers if several else flags.DEFINE_integer
-    define("way", None, "Classes that an episode tells apart.", lower_bound=2)
-    define("shot", None, "Labelled images a class of an episode.", lower_bound=1)
-    define("query", None, "Images a class that it is asked to label.", lower_bound=1)
-    define("unlabeled", None, "Its unlabelled images a class.", lower_bound=0)
-    define(
-        "distractors",
-        None,
-        "Further classes present among the unlabelled images only.",
-        lower_bound=0,
-    )
-    flags.DEFINE_integer(
-        "eval_episodes",
-        None,
-        f"Episodes to average over; default: {default_episodes}.",
-        lower_bound=1,
-        upper_bound=MOST,
-    )
+    fields = EpisodeSpec.flags()
+    for name in ASKED:
+        text, within = (fields[name].metadata[key] for key in ("text", "within"))
+        if several:
+            define_integers(name, None, text, lower_bound=int(within.low))
+        else:
+            flags.DEFINE_integer(name, None, text, lower_bound=int(within.low))
+    field = TrainConfig.flags()["eval_episodes"]
+    text = f"{field.metadata['text'].rstrip('.')}; default: {default_episodes}."
+    _define("eval_episodes", TrainConfig, field, text)
 
 
 class _Integers(flags.ArgumentParser):
@@ -66,7 +76,7 @@ class _Integers(flags.ArgumentParser):
 def define_integers(
     name: str, default: list[int] | None, text: str, lower_bound: int
 ) -> None:
-    """A flag of whole numbers with commas between them."""
+    """Defines a flag of whole numbers with commas between them."""
     flags.DEFINE(
         _Integers(lower_bound),
         name,
@@ -77,7 +87,7 @@ def define_integers(
 
 
 def define_analysis_flags() -> None:
-    """Which finished runs to look into, and through which episodes."""
+    """Defines which finished runs to look into, and through which episodes."""
     flags.DEFINE_multi_string(
         "workdir",
         None,
@@ -96,7 +106,9 @@ def define_analysis_flags() -> None:
         None,
         "Folder for the results; default: analysis/ in the first workdir.",
     )
-    flags.DEFINE_integer("episode", 0, "The episode whose picture is drawn.", 0, MOST)
+    flags.DEFINE_integer(
+        "episode", 0, "The episode whose picture is drawn.", 0, MAX_INT
+    )
     flags.DEFINE_float(
         "graph_smoothing",
         0.1,
@@ -107,121 +119,85 @@ def define_analysis_flags() -> None:
 
 
 def define_train_flags() -> None:
-    """What and how to train; unset flags take the published value."""
+    """Defines what and how to train; unset flags take the published value."""
     flags.DEFINE_enum(
         "dataset", "glyphs", protocols.DATASETS, "What to learn from; folder is yours."
     )
     flags.DEFINE_enum("method", "prwn", list(methods.METHODS), "How to learn.")
-    flags.DEFINE_enum(
-        "encoder", None, sorted(methods.ENCODERS), "Network from image to embedding."
-    )
-    flags.DEFINE_integer(
-        "channels", None, "Channels of each block of the encoder.", lower_bound=1
-    )
-    flags.DEFINE_integer("train_way", None, "As --way, in training.", lower_bound=2)
-    flags.DEFINE_integer("train_shot", None, "As --shot, in training.", lower_bound=1)
-    flags.DEFINE_integer("train_query", None, "As --query, in training.", lower_bound=1)
-    flags.DEFINE_integer(
-        "train_unlabeled", None, "As --unlabeled, in training.", lower_bound=0
-    )
-    flags.DEFINE_integer(
-        "train_distractors", None, "As --distractors, in training.", lower_bound=0
-    )
-    flags.DEFINE_integer(
-        "train_extra",
+    flags.DEFINE_string(
+        "encoder",
         None,
-        "Unlabelled images of a training episode that belong to no class, from what "
-        "prepare took as --unlabeled_source.",
-        lower_bound=0,
+        f"Network from image to embedding: {', '.join(ENCODERS)}, or your own as "
+        "module:Class.",
     )
-    flags.DEFINE_integer("episodes", None, "Training episodes.", lower_bound=1)
-    flags.DEFINE_integer(
-        "seed", None, "Draws first weights and training episodes.", lower_bound=0
+    flags.DEFINE_string(
+        "head", None, "Your own head as module:Class, in the place of the method's."
     )
-    flags.DEFINE_float("label_ratio", None, "Labelled share of a training class.")
-    flags.DEFINE_integer(
-        "label_seed", None, "Draws which images are labelled.", lower_bound=0
-    )
-    define_term_flags()
-    flags.DEFINE_float("learning_rate", None, "Adam's rate at the start.")
-    flags.DEFINE_list("halve_at", None, "Steps at which the rate is halved.")
-    flags.DEFINE_float("beta_2", None, "Adam's second beta.")
-    flags.DEFINE_float(
-        "weight_decay", None, "How much weights are held small (kernels alone)."
-    )
-    flags.DEFINE_enum(
-        "select", None, ["last", "best"], "Test the last or the best checkpoint."
-    )
-    flags.DEFINE_integer(
-        "validate_every", None, "Steps between validations.", lower_bound=1
-    )
-    flags.DEFINE_integer(
-        "validation_episodes", None, "Episodes of a validation.", lower_bound=1
-    )
-    flags.DEFINE_integer(
-        "checkpoint_every", None, "Steps between checkpoints.", lower_bound=1
-    )
-    flags.DEFINE_integer(
-        "report_every", None, "Steps between points of the curves.", lower_bound=1
-    )
-    flags.DEFINE_enum(
-        "conv_block",
-        None,
-        ["auto", "plain", "fast"],
-        "Train by Keras layers, or by the same function arranged for a CPU; auto: fast "
-        "unless there is a GPU.",
-    )
-    flags.DEFINE_enum(
-        "xla",
-        None,
-        ["auto", "off", "walk", "step"],
-        "Compile nothing, the walk, or the whole step; auto: step on a GPU unless "
-        "--deterministic, else off.",
-    )
-    flags.DEFINE_boolean(
-        "deterministic", None, "The same bits on every run, on a GPU too; slower there."
-    )
-
-
-def define_term_flags() -> None:
-    """The loss terms that can join any method; weight 0 leaves one out."""
     flags.DEFINE_multi_string(
         "regularizers",
         None,
-        f"Loss terms instead of the method's own, of {', '.join(TERMS)}; each with its "
-        "published weight. Several with commas.",
+        f"Loss terms instead of the method's own, of {', '.join(TERMS)}, each with its "
+        "published weight, or your own as module:Class. Several with commas.",
     )
-    flags.DEFINE_float(
-        "walk_weight", None, "Weight of the walk in the loss; 0 leaves it out."
-    )
-    flags.DEFINE_integer(
-        "walk_steps",
-        None,
-        "Most steps of the walker from point to point.",
-        lower_bound=0,
-    )
-    flags.DEFINE_float("walk_decay", None, "Weight of t inner steps: decay ** t.")
-    flags.DEFINE_float(
-        "visit_weight", None, "Weight of visiting all points, beside coming home."
-    )
-    flags.DEFINE_float(
-        "graph_smoothing",
-        None,
-        "Uniform share mixed into steps from and to prototypes.",
-    )
-    flags.DEFINE_float(
-        "vat_weight", None, "Weight of virtual adversarial training (VAT)."
-    )
-    flags.DEFINE_float("vat_epsilon", None, "VAT: how far an image is moved.")
-    flags.DEFINE_float(
-        "vat_xi", None, "VAT: how far it is moved to find the worst way."
-    )
-    flags.DEFINE_float(
-        "vat_query_weight", None, "VAT: weight of the queries beside the unlabelled."
-    )
-    flags.DEFINE_float(
-        "entropy_weight", None, "Weight of the entropy of unlabelled points."
-    )
-    flags.DEFINE_float("association_weight", None, "Weight of learning by association.")
-    flags.DEFINE_float("cluster_radius", None, "First radius of cluster_kmeans.")
-    flags.DEFINE_integer("mask_power", None, "masked_kmeans counts mask ** power.")
+    for name, field in EpisodeSpec.flags().items():
+        text = (
+            field.metadata["text"] if name == "extra" else f"As --{name}, in training."
+        )
+        _define(f"train_{name}", EpisodeSpec, field, text)
+    own = own_parts(_part_names(sys.argv[1:])).values()
+    own_settings = [type(part.settings) for part in own if part.settings]
+    for group in (TrainConfig, OptimizerConfig, *PARTS.values(), *own_settings):
+        for name, field in group.flags().items():
+            if name != "eval_episodes":  # a flag of the task
+                _define(name, group, field, field.metadata["text"])
+
+
+def own_parts(names: Iterable[str]) -> dict[str, OwnPart]:
+    """Returns those of some parts that the user wrote; a broken one ends the program.
+
+    Their settings are flags as well, so they are loaded before flags are read.
+    """
+    try:
+        return {name: own_part(name) for name in names if imports.is_own(name)}
+    except UserError as error:
+        sys.exit(cli.failed(error))
+
+
+def _part_names(arguments: Sequence[str]) -> Iterator[str]:
+    """Yields the parts that a command line names, flagfiles included."""
+    try:
+        arguments = flags.FLAGS.read_flags_from_files(list(arguments), force_gnu=False)
+    except flags.Error:
+        return  # cli.run says what is wrong with the flagfile
+    for argument, following in itertools.zip_longest(arguments, arguments[1:]):
+        flag, equals, value = argument.lstrip("-").partition("=")
+        if argument.startswith("-") and flag in ("encoder", "head", "regularizers"):
+            yield from (value if equals else following or "").split(",")
+
+
+def _define(
+    name: str, group: type[Settings], field: dataclasses.Field, text: str
+) -> None:
+    """Defines the flag of a setting; unset, it takes the published value."""
+    within, kind = field.metadata["within"], settings.kind(group, field)
+    if name in flags.FLAGS:
+        taken = UserError(
+            f"--{name}, a setting of {group.__name__}, is a flag already; give the "
+            "settings another name"
+        )
+        sys.exit(cli.failed(taken))
+    if kind is bool:
+        flags.DEFINE_boolean(name, None, text)
+    elif kind is int and isinstance(within, Interval):
+        high = None if within.high >= MAX_INT else int(within.high)
+        flags.DEFINE_integer(name, None, text, int(within.low), high)
+    elif kind is int:
+        flags.DEFINE_integer(name, None, text)
+    elif kind is float:
+        flags.DEFINE_float(name, None, text)
+    elif kind is str and within:
+        flags.DEFINE_enum(name, None, within, text)
+    elif kind is str:
+        flags.DEFINE_string(name, None, text)
+    else:  # a tuple of whole numbers or of names
+        flags.DEFINE_list(name, None, text)

@@ -1,20 +1,34 @@
-"""Conv-4, the encoder of every row in the paper's tables."""
+"""Conv-4, the encoder of every row in the paper's tables.
+
+Vinyals et al., "Matching networks for one shot learning", NeurIPS 2016.
+"""
+
+import math
 
 import keras
 import tensorflow as tf
 
+from prwn_tf.config import TrainConfig
+from prwn_tf.encoders.base import Encoder
 from prwn_tf.encoders.conv_block import ConvBlock
+from prwn_tf.parts import Conv4Config
 
 BLOCKS = 4
+EVEN_SIZE = 64  # D at which a scale of 1 starts with distances that a softmax can use
 
 
-class Conv4(keras.Model):
+class Conv4(Encoder):
     """Four conv blocks, flattened: 28x28 images -> D = 64, 84x84 -> D = 1600.
+
+    Args:
+        scale: of the last batch norm at the start; 0 for one that suits D.
 
     Example:
         >>> Conv4()(tf.zeros([2, 28, 28, 1])).shape
         TensorShape([2, 64])
     """
+
+    Config = Conv4Config
 
     def __init__(
         self,
@@ -22,9 +36,11 @@ class Conv4(keras.Model):
         weight_decay: float = 5e-5,
         seed: int = 0,
         fast: bool = False,
+        scale: float = 1.0,
         **options,
     ):
         super().__init__(**options)
+        self._scale = scale
         # Attributes, because checkpoints do not see the layers in a list.
         for index in range(BLOCKS):
             name = f"block_{index + 1}"
@@ -37,11 +53,26 @@ class Conv4(keras.Model):
             )
             setattr(self, name, block)
 
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> "Conv4":
+        """Returns the untrained encoder that a config asks for."""
+        return cls(
+            config.channels,
+            config.optimizer.weight_decay,
+            config.seed,
+            fast=config.conv_block == "fast",
+            scale=config.conv4.scale,
+        )
+
     @property
     def blocks(self) -> list[ConvBlock]:
         return [getattr(self, f"block_{index + 1}") for index in range(BLOCKS)]
 
     def build(self, input_shape: tuple) -> None:
+        self.feature_shape = self._feature_shape(input_shape)
+        self.block_4.norm.gamma_initializer = keras.initializers.Constant(
+            self._scale or even_scale(math.prod(self.feature_shape))
+        )
         shape = tuple(input_shape)
         for block in self.blocks:
             block.build(shape)
@@ -55,8 +86,19 @@ class Conv4(keras.Model):
         return tf.reshape(features, [-1, size])  # [B, D]
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return input_shape[0], math.prod(self._feature_shape(input_shape))
+
+    def _feature_shape(self, input_shape: tuple) -> tuple[int, ...]:
         shape = tuple(input_shape)
         for block in self.blocks:
             shape = block.compute_output_shape(shape)
-        batch, height, width, channels = shape
-        return batch, height * width * channels
+        return shape[1:]
+
+
+def even_scale(size: int) -> float:
+    """Returns the scale at which squared distances start alike for any size D.
+
+    They are sums over D numbers that batch norm makes alike, so they grow with D times
+    the square of the scale.
+    """
+    return math.sqrt(EVEN_SIZE / size)

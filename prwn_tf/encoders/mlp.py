@@ -5,34 +5,37 @@ import math
 import keras
 import tensorflow as tf
 
+from prwn_tf.config import TrainConfig
+from prwn_tf.encoders.base import Encoder
+from prwn_tf.parts import MlpConfig
+
 LAYERS = 3
 
 
-class MLP(keras.Model):
+class MLP(Encoder):
     """Two hidden layers of ReLU and a linear output, on flattened images.
 
     Args:
         channels: units of a hidden layer.
         size: D, units of the output.
         weight_decay: w adds w / 2 * |kernel|^2 of every layer to the losses.
-        fast: taken so that all encoders are made alike; there is nothing to arrange.
 
     Example:
         >>> MLP()(tf.zeros([8, 1, 1, 2])).shape
         TensorShape([8, 4])
     """
 
+    Config = MlpConfig
+
     def __init__(
         self,
         channels: int = 32,
         weight_decay: float = 0.0,
         seed: int = 0,
-        fast: bool = False,
         size: int = 4,
         **options,
     ):
         super().__init__(**options)
-        del fast
         # Attributes, because checkpoints do not see the layers in a list.
         for index in range(LAYERS):
             last = index == LAYERS - 1
@@ -47,6 +50,16 @@ class MLP(keras.Model):
             )
             setattr(self, layer.name, layer)
 
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> "MLP":
+        """Returns the untrained encoder that a config asks for."""
+        return cls(
+            config.channels,
+            config.optimizer.weight_decay,
+            config.seed,
+            config.mlp.size,
+        )
+
     @property
     def dense_layers(self) -> list[keras.layers.Dense]:
         return [getattr(self, f"dense_{index + 1}") for index in range(LAYERS)]
@@ -57,6 +70,7 @@ class MLP(keras.Model):
         for layer in self.dense_layers:
             layer.build(shape)
             shape = layer.compute_output_shape(shape)
+        self.feature_shape = (1, 1, shape[-1])
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         features = tf.reshape(images, [-1, math.prod(images.shape[1:])])

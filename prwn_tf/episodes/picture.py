@@ -22,7 +22,7 @@ GREEN, BLUE, GRAY, RED, YELLOW = (
 
 def picture(episode: Episode, spec: EpisodeSpec) -> np.ndarray:
     """The images of an episode, uint8, as one: -> [height, width, 3]."""
-    support, query, points = (np.asarray(part) for part in episode)
+    support, query, points = (np.asarray(part) for part in episode.images)
     by_class = [
         points[start : start + spec.unlabeled]
         for start in range(0, spec.class_points, max(1, spec.unlabeled))

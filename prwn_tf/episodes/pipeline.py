@@ -1,5 +1,6 @@
 """Episodes with their pixels as a tf.data pipeline of static shapes."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import tensorflow as tf
 
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.data.store.reader import ClassStore
+from prwn_tf.episodes import augment as augment_lib
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes.pools import Pools
 
@@ -15,11 +17,25 @@ AHEAD = 4
 
 
 class Episode(NamedTuple):
-    """The images of an episode; class n is place n on the first axis."""
+    """The images of an episode, and which it is; class n is place n on the first axis.
+
+    `classes` are numbers of the split's classes, those of distractors last. `index`
+    addresses all randomness, so that an episode is the same whenever it comes.
+    """
 
     support: tf.Tensor  # [N, K, H, W, C]
     query: tf.Tensor  # [N, query, H, W, C]
     unlabeled: tf.Tensor  # [U, H, W, C]
+    classes: tf.Tensor | tuple = ()  # [N + distractors]
+    index: tf.Tensor | int = 0  # []
+
+    @property
+    def images(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        return self.support, self.query, self.unlabeled
+
+    def with_images(self, change: Callable[[tf.Tensor], tf.Tensor]) -> "Episode":
+        """Returns the episode with its images changed, group by group."""
+        return Episode(*map(change, self.images), self.classes, self.index)
 
 
 def episodes(
@@ -29,38 +45,50 @@ def episodes(
     seed: int,
     start: int,
     stop: int,
+    augment: Sequence[str] = (),
 ) -> tf.data.Dataset:
-    """Episodes start..stop-1 of a split as a dataset of `Episode`."""
+    """Returns episodes start..stop-1 of a split as a dataset of `Episode`.
+
+    Args:
+        augment: changes of the images, by their names in `augment.CHANGES`.
+    """
     plan = plan_lib.planner(pools, spec, seed)
 
     @tf.autograph.experimental.do_not_convert
     def episode(index: tf.Tensor) -> Episode:
-        return _with_pixels(store, plan(index), spec)
+        planned = plan(index)
+        images = _pixels(store, planned)
+        if augment:
+            images = augment_lib.augmented(images, augment, seed, index)
+        return _episode(images, planned, spec, index)
 
     dataset = tf.data.Dataset.range(start, stop)
     dataset = dataset.map(episode, num_parallel_calls=tf.data.AUTOTUNE)
     return dataset.prefetch(AHEAD)
 
 
-def _with_pixels(store: ClassStore, plan: plan_lib.Plan, spec: EpisodeSpec) -> Episode:
-    shapes = Episode(
-        support=(spec.way, spec.shot),
-        query=(spec.way, spec.query),
-        unlabeled=(spec.unlabeled_points,),
-    )
-    sizes = [int(np.prod(shape)) for shape in shapes]
-    rows = tf.concat(
-        [tf.reshape(part, [-1]) for part in (plan.support, plan.query, plan.unlabeled)],
-        axis=0,
-    )
+def _pixels(store: ClassStore, plan: plan_lib.Plan) -> tf.Tensor:
+    """Returns the images of an episode one after the other: [images, H, W, C]."""
+    parts = (plan.support, plan.query, plan.unlabeled)
+    rows = tf.concat([tf.reshape(part, [-1]) for part in parts], axis=0)
     # Stateless: a pure function of the rows, which tf.data may run in parallel.
     images = tf.numpy_function(
         store.read, [rows], tf.as_dtype(store.dtype), stateful=False
     )
-    parts = tf.split(tf.ensure_shape(images, [sum(sizes), *store.image_shape]), sizes)
+    return tf.ensure_shape(images, [rows.shape[0], *store.image_shape])
+
+
+def _episode(
+    images: tf.Tensor, plan: plan_lib.Plan, spec: EpisodeSpec, index: tf.Tensor
+) -> Episode:
+    """Returns an episode of images that come one after the other."""
+    shapes = (spec.way, spec.shot), (spec.way, spec.query), (spec.unlabeled_points,)
+    parts = tf.split(images, [int(np.prod(shape)) for shape in shapes])
     return Episode(
         *(
-            tf.reshape(part, [*shape, *store.image_shape])
+            tf.reshape(part, [*shape, *images.shape[1:]])
             for part, shape in zip(parts, shapes, strict=True)
-        )
+        ),
+        classes=plan.classes,
+        index=index,
     )

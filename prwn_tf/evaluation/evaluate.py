@@ -12,8 +12,7 @@ from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pools import Pools
 from prwn_tf.evaluation.embeddings import Embeddings
-from prwn_tf.heads.base import Head
-from prwn_tf.heads.prototypes import PrototypeHead
+from prwn_tf.heads.base import EmbeddedEpisode, Head
 from prwn_tf.model import accuracy, query_labels
 
 BATCH_NUMBERS = 2**23  # scores and similarities held at once
@@ -97,7 +96,7 @@ class Evaluator:
         accuracies = np.concatenate(
             [score(*_vectors(embeddings, plan)) for plan in batches], axis=1
         )  # [adaptations, E]
-        refines = self._head.semi_supervised and spec.unlabeled_points > 0
+        refines = self._head.uses_unlabeled and spec.unlabeled_points > 0
         return [
             Evaluation(spec, adapt, values, refines)
             for adapt, values in zip(adaptations, accuracies, strict=True)
@@ -106,18 +105,13 @@ class Evaluator:
     def _scorer(self, spec: EpisodeSpec, adaptations: tuple[str, ...]) -> Callable:
         key = (spec, adaptations)
         if key not in self._scorers:
-            heads = [_adapted(self._head, adapt) for adapt in adaptations]
+            heads = [self._head.adapted(adapt) for adapt in adaptations]
             self._scorers[key] = tf.function(
                 functools.partial(_score, spec, heads),
                 reduce_retracing=True,
                 autograph=False,
             )
         return self._scorers[key]
-
-
-def _adapted(head: Head, adapt: str) -> Head:
-    """The trained head, or prototypes moved by the unlabelled points."""
-    return head if adapt == "none" else PrototypeHead(adapt)
 
 
 def _vectors(embeddings: Embeddings, plan: plan_lib.Plan) -> list[tf.Tensor]:
@@ -139,9 +133,8 @@ def _score(
     """
     labels = query_labels(spec.way, spec.query)  # [Q]
     queries = tf.reshape(queries, [-1, spec.queries, queries.shape[-1]])  # [E, Q, D]
-    return tf.stack(
-        [accuracy(head.scores(support, queries, unlabeled), labels) for head in heads]
-    )
+    episodes = EmbeddedEpisode(support, queries, unlabeled)
+    return tf.stack([accuracy(head.answer(episodes).scores, labels) for head in heads])
 
 
 def _batch_size(spec: EpisodeSpec, size: int) -> int:

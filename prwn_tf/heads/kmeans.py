@@ -1,7 +1,8 @@
 """Prototypes that move towards the unlabelled points, in training as at test.
 
-Ren et al. (2018), each with one k-means step from the support's means p_c. A point h
-counts for class c by its share z_c, and support points count one for their own class:
+Ren et al., "Meta-learning for semi-supervised few-shot classification", ICLR 2018, each
+with one k-means step from the support's means p_c. A point h counts for class c by its
+share z_c, and support points count one for their own class:
 
 - soft k-means: z = softmax of −d²(h, p_c), held fixed for gradients;
 - with a cluster: one more class at 0 with a learned radius takes distractors in;
@@ -14,34 +15,26 @@ import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
-from prwn_tf.heads.base import Head
+from prwn_tf.heads.base import Answer, EmbeddedEpisode
 from prwn_tf.heads.prototypes import (
+    NearestPrototype,
     mean_prototypes,
     moved_prototypes,
-    nearest_scores,
     shares,
 )
+from prwn_tf.parts import KMeansConfig
 from prwn_tf.walk import graph
 
-FAR = 1e5  # radius of the distractors' cluster where there is no unlabelled point
-HIDDEN = 20  # units of the network that makes the mask
+FAR_RADIUS = 1e5  # of the distractors' cluster where no point is unlabelled
+MASK_UNITS = 20  # of the network that makes the mask
 
 
-class _KMeansHead(Head):
+class _KMeansHead(NearestPrototype):
     """What the three have in common: they are trained as they are used."""
 
-    @property
-    def joint_batch(self) -> bool:
-        return True
-
-    def scores(
-        self,
-        support: tf.Tensor,
-        queries: tf.Tensor,
-        unlabeled: tf.Tensor,
-        training: bool = False,
-    ) -> tf.Tensor:
-        return nearest_scores(self.prototypes(support, unlabeled), queries)
+    Config = KMeansConfig
+    uses_unlabeled = True
+    joint_batch = True
 
 
 class SoftKMeans(_KMeansHead):
@@ -79,18 +72,14 @@ class ClusterKMeans(_KMeansHead):
     def prototypes(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
         return self._centers(support, unlabeled)[..., :-1, :]
 
-    def scores(
-        self,
-        support: tf.Tensor,
-        queries: tf.Tensor,
-        unlabeled: tf.Tensor,
-        training: bool = False,
-    ) -> tf.Tensor:
+    def answer(self, episode: EmbeddedEpisode, training: bool = False) -> Answer:
+        support, queries, unlabeled = episode
         centers = self._centers(support, unlabeled)  # [N + 1, D]
-        return cluster_logits(queries, centers, self._log_radii(support, unlabeled))
+        radii = self._log_radii(support, unlabeled)
+        return Answer(cluster_logits(queries, centers, radii), centers[..., :-1, :])
 
     def _centers(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
-        """The classes and then the distractors' cluster, all moved: [N + 1, D]."""
+        """Returns the classes, then the distractors' cluster, all moved: [N + 1, D]."""
         means = mean_prototypes(support)
         origin = tf.zeros_like(means[..., :1, :])
         logits = cluster_logits(
@@ -108,16 +97,18 @@ class ClusterKMeans(_KMeansHead):
         return tf.concat([classes, distractors], axis=-2)
 
     def _log_radii(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
-        """Logarithms of the radii: [N + 1]."""
+        """Returns the logarithms of the radii: [N + 1]."""
         nobody = tf.shape(unlabeled)[-2] == 0
-        last = tf.where(nobody, math.log(FAR), tf.convert_to_tensor(self.log_radius))
+        last = tf.where(
+            nobody, math.log(FAR_RADIUS), tf.convert_to_tensor(self.log_radius)
+        )
         return tf.concat([tf.zeros(tf.shape(support)[-3:-2]), last[None]], axis=0)
 
 
 def cluster_logits(
     points: tf.Tensor, centers: tf.Tensor, log_radii: tf.Tensor
 ) -> tf.Tensor:
-    """log of a one-dimensional normal density at each distance, of a radius each.
+    """Returns the log of a normal density of one dimension at each distance.
 
     [P, D], [C, D], [C] -> [P, C]. The released code has the half in the exponent; the
     paper's formula does not.
@@ -138,7 +129,7 @@ class MaskedKMeans(_KMeansHead):
     def __init__(self, mask_power: int = 1, seed: int = 0, **options):
         super().__init__(**options)
         self.mask_power = mask_power
-        self.hidden = _dense(HIDDEN, "tanh", 2 * seed, "hidden")
+        self.hidden = _dense(MASK_UNITS, "tanh", 2 * seed, "hidden")
         # The published network has a third output, for a second k-means step.
         self.output_layer = _dense(2, None, 2 * seed + 1, "output")
 
@@ -148,7 +139,7 @@ class MaskedKMeans(_KMeansHead):
 
     def build(self, input_shape: tuple) -> None:
         self.hidden.build((None, 5))
-        self.output_layer.build((None, HIDDEN))
+        self.output_layer.build((None, MASK_UNITS))
 
     def prototypes(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
         means = mean_prototypes(support)
@@ -159,7 +150,7 @@ class MaskedKMeans(_KMeansHead):
         return moved_prototypes(support, unlabeled, share * mask)
 
     def mask(self, means: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
-        """How far each point counts for each class, in (0, 1): [U, N]."""
+        """Returns how far each point counts for each class, in (0, 1): [U, N]."""
         relative = relative_distances(means, unlabeled)  # [U, N]
         numbers = tf.stop_gradient(distance_statistics(relative))  # [N, 5]
         numbers = self.output_layer(self.hidden(numbers))  # [N, 2]
@@ -168,13 +159,13 @@ class MaskedKMeans(_KMeansHead):
 
 
 def relative_distances(means: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
-    """Squared distances over their mean in each class: [N, D], [U, D] -> [U, N]."""
+    """Returns squared distances over their class's mean: [N, D], [U, D] -> [U, N]."""
     distance = graph.squared_distance(unlabeled, means)
     return distance / _no_zero(tf.reduce_mean(distance, axis=-2, keepdims=True))
 
 
 def distance_statistics(relative: tf.Tensor) -> tf.Tensor:
-    """Least, greatest, variance, skewness and excess kurtosis: [U, N] -> [N, 5]."""
+    """Returns least, greatest, variance, skewness, kurtosis - 3: [U, N] -> [N, 5]."""
     centered = relative - tf.reduce_mean(relative, axis=-2, keepdims=True)
     variance = tf.reduce_mean(centered**2, axis=-2)  # [N]
     deviation = tf.sqrt(_no_zero(variance))
@@ -191,7 +182,7 @@ def distance_statistics(relative: tf.Tensor) -> tf.Tensor:
 
 
 def _no_zero(values: tf.Tensor) -> tf.Tensor:
-    """Denominators: 1 in the place of exact zeros."""
+    """Returns denominators: 1 in the place of exact zeros."""
     return tf.where(values == 0, tf.ones_like(values), values)
 
 

@@ -1,34 +1,40 @@
 """The nearest prototype, plain or moved by the episode's unlabelled points.
 
-A prototype is the mean embedding of a class's support; the score of a query is its
-negative squared distance to it, without temperature.
+Snell et al., "Prototypical networks for few-shot learning", NeurIPS 2017. A prototype
+is the mean embedding of a class's support; the score of a query is its negative squared
+distance to it, without temperature. "refine" is the inference of Ren et al.,
+"Meta-learning for semi-supervised few-shot classification", ICLR 2018; "filter" is that
+of the walk's paper (see `prwn_tf.regularizers.walk`).
 """
+
+import abc
 
 import tensorflow as tf
 
-from prwn_tf.heads.base import Head
+from prwn_tf.config import ADAPTATIONS
+from prwn_tf.heads.base import Answer, EmbeddedEpisode, Head
 from prwn_tf.walk import graph, statistics
 
 
 def mean_prototypes(support: tf.Tensor) -> tf.Tensor:
-    """Mean embedding of each class: [N, K, D] -> [N, D]."""
+    """Returns the mean embedding of each class: [N, K, D] -> [N, D]."""
     return tf.reduce_mean(support, axis=-2)
 
 
 def nearest_scores(prototypes: tf.Tensor, queries: tf.Tensor) -> tf.Tensor:
-    """Negative squared distances: [N, D], [Q, D] -> [Q, N]."""
+    """Returns negative squared distances: [N, D], [Q, D] -> [Q, N]."""
     return -graph.squared_distance(queries, prototypes)
 
 
 def shares(prototypes: tf.Tensor, points: tf.Tensor) -> tf.Tensor:
-    """How each point is shared out among the classes: [N, D], [U, D] -> [U, N]."""
+    """Returns the share of each class in each point: [N, D], [U, D] -> [U, N]."""
     return tf.nn.softmax(nearest_scores(prototypes, points))
 
 
 def moved_prototypes(
     support: tf.Tensor, unlabeled: tf.Tensor, share: tf.Tensor
 ) -> tf.Tensor:
-    """Means of support [N, K, D] and points [U, D], counted by share [U, N]: [N, D]."""
+    """Returns means [N, D] of support [N, K, D] and points [U, D] by share [U, N]."""
     shots = tf.cast(tf.shape(support)[-2], support.dtype)
     return moved_sums(tf.reduce_sum(support, axis=-2), shots, unlabeled, share)
 
@@ -36,7 +42,7 @@ def moved_prototypes(
 def moved_sums(
     sums: tf.Tensor, counts: tf.Tensor, unlabeled: tf.Tensor, share: tf.Tensor
 ) -> tf.Tensor:
-    """`moved_prototypes` from the sums [N, D] of any numbers of support points.
+    """Returns `moved_prototypes` from the sums [N, D] of any numbers of points.
 
     Args:
         counts: support points of each class, [N, 1], or [] if all have as many.
@@ -48,7 +54,7 @@ def moved_sums(
 def refine(
     support: tf.Tensor, unlabeled: tf.Tensor, weights: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """One step of soft k-means from the support's means: -> [N, D].
+    """Returns prototypes after one step of soft k-means from the means: [N, D].
 
     Support [N, K, D] keeps its labels; each unlabelled point [U, D] is shared out by
     softmax over the classes, times its weight [U] (1 if None).
@@ -59,7 +65,28 @@ def refine(
     return moved_prototypes(support, unlabeled, share)
 
 
-class PrototypeHead(Head):
+class NearestPrototype(Head):
+    """A head that answers by the squared distance to a point for each class.
+
+    Its adaptations start from the means of the support, whatever it was trained by.
+    """
+
+    adaptations = ADAPTATIONS
+    by_prototypes = True
+
+    @abc.abstractmethod
+    def prototypes(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
+        """Returns a point for each class: [N, K, D], [U, D] -> [N, D]."""
+
+    def answer(self, episode: EmbeddedEpisode, training: bool = False) -> Answer:
+        prototypes = self.prototypes(episode.support, episode.unlabeled)
+        return Answer(nearest_scores(prototypes, episode.queries), prototypes)
+
+    def adapted(self, adapt: str) -> Head:
+        return self if adapt == "none" else PrototypeHead(adapt)
+
+
+class PrototypeHead(NearestPrototype):
     """Prototypical networks; `adapt` says what the unlabelled points do to them.
 
     "none" ignores them (inductive), "refine" takes one k-means step over all of them,
@@ -70,10 +97,6 @@ class PrototypeHead(Head):
         super().__init__(**options)
         self.adapt = adapt
 
-    @property
-    def semi_supervised(self) -> bool:
-        return self.adapt != "none"
-
     def prototypes(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
         means = mean_prototypes(support)
         if self.adapt == "none":
@@ -83,12 +106,3 @@ class PrototypeHead(Head):
             score = statistics.log_success(means, unlabeled)
             weights = statistics.keep_above_median(score)
         return refine(support, unlabeled, weights)
-
-    def scores(
-        self,
-        support: tf.Tensor,
-        queries: tf.Tensor,
-        unlabeled: tf.Tensor,
-        training: bool = False,
-    ) -> tf.Tensor:
-        return nearest_scores(self.prototypes(support, unlabeled), queries)

@@ -1,4 +1,7 @@
-"""Learning by association (Haeusser et al. 2017), where the random walk comes from.
+"""Learning by association, where the random walk comes from.
+
+Haeusser et al., "Learning by association: a versatile semi-supervised training method
+for neural networks", CVPR 2017.
 
 A walker goes from a labelled point a to an unlabelled one b and straight back, by
 softmax of dot products, and should end at a point of the class it left:
@@ -12,7 +15,7 @@ without smoothing, but for the similarity.
 
 import tensorflow as tf
 
-from prwn_tf.config import AssociationConfig, TrainConfig
+from prwn_tf.parts import AssociationConfig
 from prwn_tf.regularizers.base import Context, Regularizer, Terms
 from prwn_tf.walk import graph as graph_lib
 from prwn_tf.walk import losses
@@ -23,7 +26,7 @@ def association_losses(
     unlabeled: tf.Tensor,
     similarity: graph_lib.Similarity = graph_lib.dot_product,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Walker and visit loss: labelled [N, K, D], unlabelled [U, D] -> [], []."""
+    """Returns walker and visit loss of labelled [N, K, D], unlabelled [U, D] points."""
     way, count, size = labeled.shape
     points = tf.reshape(labeled, [way * count, size])  # [A, D], A = N * K
     graph = graph_lib.log_transitions(
@@ -40,25 +43,19 @@ def association_losses(
 class Association(Regularizer):
     """Adds weight * (walker + visit) over every labelled point, queries included."""
 
+    Config = AssociationConfig
     names = ("association_walker", "association_visit")
 
-    def __init__(self, config: AssociationConfig):
-        self._config = config
-
-    @classmethod
-    def from_config(cls, config: TrainConfig) -> "Association | None":
-        return cls(config.association) if config.association.weight > 0 else None
-
-    def __call__(self, context: Context) -> Terms:
-        way, _, size = context.support.shape
-        queries = tf.reshape(context.queries, [way, -1, size])
-        labeled = tf.concat([context.support, queries], axis=1)  # [N, K + q, D]
-        walker, visit = association_losses(labeled, context.unlabeled)
-        config = self._config
+    def terms(self, context: Context) -> Terms:
+        support, queries, unlabeled = context.embedded
+        way, _, size = support.shape
+        queries = tf.reshape(queries, [way, -1, size])
+        labeled = tf.concat([support, queries], axis=1)  # [N, K + q, D]
+        walker, visit = association_losses(labeled, unlabeled)
+        config = self.config
         return Terms(
             losses={
                 "association_walker": config.weight * walker,
                 "association_visit": config.weight * config.visit_weight * visit,
             },
-            statistics={},
         )

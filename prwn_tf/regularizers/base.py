@@ -4,33 +4,29 @@ import abc
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
-
-
-class EmbeddedEpisode(NamedTuple):
-    """The images of an episode, embedded."""
-
-    support: tf.Tensor  # [N, K, D]
-    queries: tf.Tensor  # [Q, D]
-    unlabeled: tf.Tensor  # [U, D]
+from prwn_tf.heads.base import Answer, EmbeddedEpisode
+from prwn_tf.settings import Term
 
 
 class Context(NamedTuple):
-    """An episode in training, as images and as embeddings.
+    """An episode in training, as images, as embeddings, and as its head answered it.
 
     `embed` embeds an altered episode in the batches that the episode itself had, and
-    leaves no trace in batch norm's moving averages. `step` addresses randomness.
+    leaves no trace in batch norm's moving averages. `classify` gives the head's scores
+    of further points, whatever the head is. `step` addresses randomness: it is the
+    episode's index.
     """
 
     episode: Episode  # images in [0, 1]
-    support: tf.Tensor  # [N, K, D]
-    queries: tf.Tensor  # [Q, D]
-    unlabeled: tf.Tensor  # [U, D]
-    prototypes: tf.Tensor  # [N, D]
+    embedded: EmbeddedEpisode
+    answer: Answer
     embed: Callable[[Episode], EmbeddedEpisode]
+    classify: Callable[[tf.Tensor], tf.Tensor]  # [P, D] -> [P, N]
     step: tf.Tensor  # []
 
 
@@ -38,19 +34,40 @@ class Terms(NamedTuple):
     """Named scalars: losses are added to the total, statistics are only reported."""
 
     losses: Mapping[str, tf.Tensor]
-    statistics: Mapping[str, tf.Tensor]
+    statistics: Mapping[str, tf.Tensor] = {}
 
 
-class Regularizer(abc.ABC):
-    """A loss on top of classification. `names` lists all that `__call__` answers."""
+class Regularizer(keras.layers.Layer, abc.ABC):
+    """A loss on top of the head's; a layer, so that its variables are trained and kept.
 
-    names: tuple[str, ...]
+    A player has an `optimizer` of its own. Its variables then learn nothing from the
+    common loss, and minimise its `own_loss` instead, as a generator does that plays
+    against the classifier.
+
+    Attributes:
+        Config: its settings; a weight of 0 leaves it out.
+        names: of all that `terms` returns.
+        own_name: of its own loss in reports.
+    """
+
+    Config: type[Term]
+    names: tuple[str, ...] = ()
+    own_name: str = "player"
+    optimizer: keras.optimizers.Optimizer | None = None
+
+    def __init__(self, config: Term | None = None, **options):
+        super().__init__(**{"dtype": "float32"} | options)
+        self.config = self.Config() if config is None else config
 
     @classmethod
-    @abc.abstractmethod
-    def from_config(cls, config: TrainConfig) -> "Regularizer | None":
-        """The regularizer that a config asks for, None if its weight is 0."""
+    def from_config(cls, config: TrainConfig) -> "Regularizer":
+        """Returns the regularizer that a config asks for."""
+        return cls(config.settings_of(cls.Config))
 
     @abc.abstractmethod
-    def __call__(self, context: Context) -> Terms:
-        """The terms of one episode, weights included."""
+    def terms(self, context: Context) -> Terms:
+        """Returns the terms of one episode, weights included."""
+
+    def own_loss(self, context: Context) -> tf.Tensor:
+        """Returns what the variables of a player minimise."""
+        raise NotImplementedError(f"{type(self).__name__} plays without a loss")

@@ -1,7 +1,8 @@
 """Virtual adversarial training: how far the answer moves under the worst small change.
 
-Miyato et al. (2018). With q the answer to an image x and p the answer to x + r, both
-distributions over the classes of an episode:
+Miyato et al., "Virtual adversarial training: a regularization method for supervised and
+semi-supervised learning", TPAMI 2018. With q the answer to an image x and p the answer
+to x + r, both distributions over the classes of an episode:
 
     loss = KL(q ‖ p),  r the change of length epsilon that is worst to first order,
 
@@ -12,8 +13,9 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from prwn_tf.config import TrainConfig, VatConfig
-from prwn_tf.heads.prototypes import nearest_scores
+from prwn_tf.config import TrainConfig
+from prwn_tf.heads.base import EmbeddedEpisode
+from prwn_tf.parts import VatConfig
 from prwn_tf.regularizers.base import Context, Regularizer, Terms
 
 # Images [B, H, W, C] of float -> logits of the classes [B, N].
@@ -29,7 +31,7 @@ def adversarial_loss(
     probe: float = 0.01,
     iterations: int = 1,
 ) -> tf.Tensor:
-    """The divergence at the worst change of each image: -> [B].
+    """Returns the divergence at the worst change of each image: -> [B].
 
     Args:
         images: [B, H, W, C], float in [0, 1].
@@ -51,7 +53,7 @@ def perturbation(
     probe: float = 0.01,
     iterations: int = 1,
 ) -> tf.Tensor:
-    """The worst change of each image, of length epsilon: -> [B, H, W, C]."""
+    """Returns the worst change of each image, of length epsilon: -> [B, H, W, C]."""
     direction = tf.convert_to_tensor(noise)
     for _ in range(iterations):
         direction = probe * _unit(direction)
@@ -63,16 +65,16 @@ def perturbation(
 
 
 def divergence(logits: tf.Tensor, moved: tf.Tensor) -> tf.Tensor:
-    """KL(softmax(logits) ‖ softmax(moved)), the first held fixed: [B, N] -> [B]."""
+    """Returns KL(softmax(logits) ‖ softmax(moved)), the first held fixed: [B]."""
     logits = tf.stop_gradient(logits)
     difference = tf.nn.log_softmax(logits) - tf.nn.log_softmax(moved)
     return tf.reduce_sum(tf.nn.softmax(logits) * difference, axis=-1)
 
 
 def _unit(direction: tf.Tensor) -> tf.Tensor:
-    """Each image of length one: divided by its largest entry first, against underflow.
+    """Returns each image with length one; zeros stay zeros.
 
-    A direction of zeros stays one.
+    It is divided by its largest entry first, against underflow.
     """
     axes = list(range(1, direction.shape.rank))
     largest = tf.reduce_max(tf.abs(direction), axis=axes, keepdims=True)
@@ -84,39 +86,41 @@ def _unit(direction: tf.Tensor) -> tf.Tensor:
 class Vat(Regularizer):
     """Adds weight * the mean divergence of unlabelled points, and some of the queries'.
 
-    The prototypes stay those of the episode; gradients reach them, too.
+    The classifier stays that of the episode; gradients reach it, too.
     """
 
+    Config = VatConfig
     names = ("vat", "vat_query")
 
-    def __init__(self, config: VatConfig, seed: int = 0):
-        self._config = config
+    def __init__(self, config: VatConfig | None = None, seed: int = 0, **options):
+        super().__init__(config, **options)
         self._seed = seed
 
     @classmethod
-    def from_config(cls, config: TrainConfig) -> "Vat | None":
-        return cls(config.vat, config.seed) if config.vat.weight > 0 else None
+    def from_config(cls, config: TrainConfig) -> "Vat":
+        """Returns the term that a config asks for, with noise of its seed."""
+        return cls(config.vat, config.seed)
 
-    def __call__(self, context: Context) -> Terms:
-        config, episode = self._config, context.episode
-        queries, points = context.queries.shape[0], context.unlabeled.shape[0]
+    def terms(self, context: Context) -> Terms:
+        config, episode = self.config, context.episode
+        embedded = context.embedded
+        queries, points = embedded.queries.shape[0], embedded.unlabeled.shape[0]
         asked = tf.reshape(episode.query, [queries, *episode.query.shape[2:]])
         images = tf.concat([asked, episode.unlabeled], axis=0)  # [Q + U, H, W, C]
 
-        def logits_of(queries: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
-            embeddings = tf.concat([queries, unlabeled], axis=0)  # [Q + U, D]
-            return nearest_scores(context.prototypes, embeddings)
+        def logits_of(embedded: EmbeddedEpisode) -> tf.Tensor:
+            points = tf.concat([embedded.queries, embedded.unlabeled], axis=0)
+            return context.classify(points)  # [Q + U, N]
 
         def classify(images: tf.Tensor) -> tf.Tensor:
             asked, unlabeled = tf.split(images, [queries, points])
             asked = tf.reshape(asked, episode.query.shape)
             altered = episode._replace(query=asked, unlabeled=unlabeled)
-            moved = context.embed(altered)
-            return logits_of(moved.queries, moved.unlabeled)
+            return logits_of(context.embed(altered))
 
         divergences = adversarial_loss(
             images,
-            logits_of(context.queries, context.unlabeled),
+            logits_of(embedded),
             classify,
             tf.random.stateless_normal(images.shape, [self._seed, context.step]),
             config.epsilon,
@@ -124,12 +128,10 @@ class Vat(Regularizer):
             config.iterations,
         )  # [Q + U]
         asked, unlabeled = tf.split(divergences, [queries, points])
+        query_weight = config.weight * config.query_weight
         return Terms(
-            losses={
+            {
                 "vat": config.weight * tf.reduce_mean(unlabeled),
-                "vat_query": config.weight
-                * config.query_weight
-                * tf.reduce_mean(asked),
-            },
-            statistics={},
+                "vat_query": query_weight * tf.reduce_mean(asked),
+            }
         )

@@ -1,8 +1,13 @@
-"""The prototypical random walk as a regularizer of any head."""
+"""The prototypical random walk as a regularizer of any head.
+
+Ayyad, Li, Muaz, Albarqouni and Elhoseiny, "Semi-supervised few-shot learning with
+prototypical random walks", AAAI 2021.
+"""
 
 import tensorflow as tf
 
-from prwn_tf.config import TrainConfig, WalkConfig
+from prwn_tf.config import TrainConfig
+from prwn_tf.parts import WalkConfig
 from prwn_tf.regularizers.base import Context, Regularizer, Terms
 from prwn_tf.walk import graph as graph_lib
 from prwn_tf.walk import losses
@@ -11,10 +16,15 @@ from prwn_tf.walk import losses
 class Walk(Regularizer):
     """Adds weight * (walker + visit) and reports how often the walker came home."""
 
-    def __init__(self, config: WalkConfig, compiled: bool = False):
-        self._config = config
-        self._landing = tuple(f"landing/{t}_steps" for t in range(config.steps + 1))
-        self._terms = (
+    Config = WalkConfig
+
+    def __init__(
+        self, config: WalkConfig | None = None, compiled: bool = False, **options
+    ):
+        super().__init__(config, **options)
+        steps = range(self.config.steps + 1)
+        self._landing = tuple(f"landing/{t}_steps" for t in steps)
+        self._on_points = (
             tf.function(self._walk, jit_compile=True, autograph=False)
             if compiled
             else self._walk
@@ -22,16 +32,15 @@ class Walk(Regularizer):
         self.names = ("walker", "visit", *self._landing, "visit_entropy")
 
     @classmethod
-    def from_config(cls, config: TrainConfig) -> "Walk | None":
-        if config.walk.weight == 0:
-            return None
+    def from_config(cls, config: TrainConfig) -> "Walk":
+        """Returns the walk that a config asks for, compiled if it says so."""
         return cls(config.walk, compiled=config.xla == "walk")
 
-    def __call__(self, context: Context) -> Terms:
-        return self._terms(context.prototypes, context.unlabeled)
+    def terms(self, context: Context) -> Terms:
+        return self._on_points(context.answer.prototypes, context.embedded.unlabeled)
 
     def _walk(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Terms:
-        config = self._config
+        config = self.config
         graph = graph_lib.log_transitions(
             prototypes, unlabeled, config.smoothing, config.self_loop_penalty
         )

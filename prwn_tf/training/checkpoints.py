@@ -9,19 +9,20 @@ import tensorflow as tf
 
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.model import FewShotModel
 from prwn_tf.training import weights
 
-KEPT = 3
+MAX_KEPT = 3
 
 
 class Checkpoints:
     """The newest checkpoints of a run, and the best one on validation."""
 
-    def __init__(self, directory: pathlib.Path, model: keras.Model):
+    def __init__(self, directory: pathlib.Path, model: FewShotModel):
         self._directory = directory
         self._model = model
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
-        parts = {"model": model, "optimizer": model.optimizer, "seconds": self.seconds}
+        parts = _parts(model) | {"seconds": self.seconds}
         means = {
             variable.path: variable
             for metric in model.metrics
@@ -29,7 +30,6 @@ class Checkpoints:
         }
         self._state = tf.train.Checkpoint(**parts, means=tf.train.Checkpoint(**means))
         self._without_means = tf.train.Checkpoint(**parts)
-        _check_tracked(self._state, model)
         self._managers: dict[pathlib.Path, tf.train.CheckpointManager] = {}
 
     def _managed(
@@ -44,7 +44,7 @@ class Checkpoints:
 
     def save(self, step: int) -> None:
         """Writes checkpoint `ckpt-<step>` and drops the oldest."""
-        self._save(self._directory, KEPT, step)
+        self._save(self._directory, MAX_KEPT, step)
 
     def save_best(self, step: int, accuracy: float) -> None:
         """Keeps this step as the best on validation if it is."""
@@ -58,8 +58,9 @@ class Checkpoints:
         try:
             self._managed(directory, kept).save(checkpoint_number=step)
         except (tf.errors.OpError, OSError) as error:
-            variables = (*self._model.variables, *self._model.optimizer.variables)
-            needed = sum(variable.numpy().nbytes for variable in variables)
+            needed = sum(
+                variable.numpy().nbytes for variable in _variables(self._model)
+            )
             raise StorageError(
                 f"cannot save step {step} in {self._directory}: about {needed:,} "
                 f"bytes needed, {files.free_space(self._directory):,} free; the "
@@ -94,16 +95,35 @@ class Checkpoints:
         state.restore(path).assert_consumed()
 
 
-def _check_tracked(state: tf.train.Checkpoint, model: keras.Model) -> None:
-    """Raises if a variable would be missing: Keras layers in lists are not seen."""
-    tracked = {id(each) for each in tf.train.TrackableView(state).descendants()}
-    missing = [
-        variable.path
-        for variable in (*model.variables, *model.optimizer.variables)
-        if id(variable) not in tracked
-    ]
-    if missing:
-        raise ValueError(f"checkpoints would not hold {missing}")
+def _parts(model: FewShotModel) -> dict[str, tf.train.Checkpoint]:
+    """Returns everything of a model that a run needs to go on, by name.
+
+    `tf.train.Checkpoint` follows attributes, and does not see into Keras 3's lists, nor
+    the random state of a Dropout. What it misses is kept by its place among the model's
+    variables: Keras counts the names of layers up, so they are not the same twice.
+    """
+    parts = {"model": model, "optimizer": model.optimizer}
+    for place, player in enumerate(model.players):
+        parts[f"player_{place}"] = player.optimizer
+    seen = _tracked(parts)
+    missing = {
+        f"variable_{place}": variable
+        for place, variable in enumerate(_variables(model))
+        if id(variable) not in seen
+    }
+    return parts | ({"others": tf.train.Checkpoint(**missing)} if missing else {})
+
+
+def _tracked(parts: dict[str, tf.train.Checkpoint]) -> set[int]:
+    """Returns which objects a checkpoint of some parts would hold."""
+    state = tf.train.Checkpoint(**parts)
+    return {id(each) for each in tf.train.TrackableView(state).descendants()}
+
+
+def _variables(model: FewShotModel) -> list[keras.Variable]:
+    """Returns all variables of a model and of its optimizers."""
+    optimizers = [model.optimizer, *(player.optimizer for player in model.players)]
+    return [*model.variables, *(v for each in optimizers for v in each.variables)]
 
 
 def _accuracy(record: pathlib.Path) -> float:

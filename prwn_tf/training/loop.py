@@ -1,7 +1,7 @@
 """The training loop: one episode, one step, one counter.
 
-The step is the optimizer's iteration count is the episode index. Episode i is a pure
-function of the seed, so a run that was killed continues to the same weights.
+The step counts episodes, whatever the optimizer counts. Episode i is a pure function of
+the seed, so a run that was killed continues to the same weights.
 """
 
 import signal

@@ -22,6 +22,7 @@ from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.episodes.pools import Pools
+from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.heads.prototypes import PrototypeHead, nearest_scores
 from prwn_tf.model import FewShotModel, accuracy, query_labels
 
@@ -117,7 +118,8 @@ def _one_shot(
     support = tf.gather(embeddings, plan.support)  # [E, N, 1, D]
     queries = tf.gather(embeddings, plan.query)  # [E, N, query, D]
     flat = tf.reshape(queries, [EPISODES, -1, embeddings.shape[-1]])
-    scores = PrototypeHead().scores(support, flat, flat[:, :0])
+    episode = EmbeddedEpisode(support, flat, flat[:, :0])
+    scores = PrototypeHead().answer(episode).scores
     return tf.reduce_mean(accuracy(scores, labels))
 
 

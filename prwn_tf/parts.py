@@ -1,0 +1,157 @@
+"""The settings of the parts that methods are made of: encoders, heads, loss terms.
+
+A new part is a class here, or for one's own beside its class, and a field of
+`TrainConfig`. Its flags, their help, their ranges and defaults follow.
+"""
+
+import dataclasses
+from typing import ClassVar
+
+from prwn_tf.settings import EncoderPart, Part, Term, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class Conv4Config(EncoderPart):
+    """Conv-4.
+
+    Attributes:
+        scale: what the published networks start at is 1. At 84 pixels (D = 1600) the
+            squared distances are then so large that hundreds of episodes go by until
+            training has made them small. At 0 embeddings of any D start as far apart as
+            those of the published Omniglot network (D = 64).
+    """
+
+    name: ClassVar = "conv4"
+    implementation: ClassVar = "prwn_tf.encoders.conv4:Conv4"
+    smallest_image: ClassVar = 16  # it is halved four times
+
+    scale: float = setting(
+        1.0,
+        "Scale of the last batch norm at the start: 1 as published, 0 for one that "
+        "suits the size of the embedding.",
+        "[0, inf)",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class MlpConfig(EncoderPart):
+    """The dense network of the experiments in the plane."""
+
+    name: ClassVar = "mlp"
+    implementation: ClassVar = "prwn_tf.encoders.mlp:MLP"
+
+    size: int = setting(4, "Numbers in an embedding of the MLP.", "[1, 4096]")
+
+
+@dataclasses.dataclass(frozen=True)
+class KMeansConfig(Part):
+    """Where the k-means heads of Ren et al. start, and where paper and code differ.
+
+    Attributes:
+        radius: of the cluster that takes distractors in, before it is learned.
+        mask_power: the released code has 2, because two functions multiply by the mask;
+            the paper has 1.
+    """
+
+    name: ClassVar = "kmeans"
+
+    radius: float = setting(
+        100.0,
+        "First radius of cluster_kmeans.",
+        "(0, inf)",
+        flag="cluster_radius",
+        methods=("cluster_kmeans",),
+    )
+    mask_power: int = setting(
+        1,
+        "masked_kmeans counts mask ** power.",
+        (1, 2),
+        flag="mask_power",
+        methods=("masked_kmeans",),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class WalkConfig(Term):
+    """The random walk loss; the paper's lambda, tau and alpha are the first three.
+
+    Attributes:
+        smoothing: the authors' code has 0.1, the paper does not mention it.
+        self_loop_penalty: subtracted from a point's similarity to itself. The authors'
+            code has 1000, too little for 84-pixel images, where distances exceed it.
+    """
+
+    name: ClassVar = "walk"
+    implementation: ClassVar = "prwn_tf.regularizers.walk:Walk"
+
+    weight: float = setting(
+        1.0, "Weight of the walk in the loss; 0 leaves it out.", "[0, inf)"
+    )
+    steps: int = setting(3, "Most steps of the walker from point to point.", "[0, inf)")
+    decay: float = setting(0.7, "Weight of t inner steps: decay ** t.", "(0, 1]")
+    visit_weight: float = setting(
+        1.0,
+        "Weight of visiting all points, beside coming home.",
+        "[0, inf)",
+        flag="visit_weight",
+    )
+    smoothing: float = setting(
+        0.1,
+        "Uniform share mixed into steps from and to prototypes.",
+        "[0, 1)",
+        flag="graph_smoothing",
+    )
+    self_loop_penalty: float = 1e9
+
+    def points_needed(self) -> int:
+        """Returns two where the walker steps from point to point, else one."""
+        return 2 if self.steps else 1
+
+
+@dataclasses.dataclass(frozen=True)
+class VatConfig(Term):
+    """Virtual adversarial training on unlabelled points and queries.
+
+    Attributes:
+        epsilon: over a whole image with values in [0, 1].
+    """
+
+    name: ClassVar = "vat"
+    implementation: ClassVar = "prwn_tf.regularizers.vat:Vat"
+
+    weight: float = setting(
+        1.0, "Weight of virtual adversarial training (VAT).", "[0, inf)"
+    )
+    epsilon: float = setting(8.0, "VAT: how far an image is moved.", "(0, inf)")
+    xi: float = setting(
+        0.01, "VAT: how far it is moved to find the worst way.", "(0, inf)"
+    )
+    iterations: int = setting(1, "VAT: steps of the search for it.", "[1, inf)")
+    query_weight: float = setting(
+        0.2, "VAT: weight of the queries beside the unlabelled.", "[0, inf)"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class EntropyConfig(Term):
+    """Certainty about the unlabelled points."""
+
+    name: ClassVar = "entropy"
+    implementation: ClassVar = "prwn_tf.regularizers.entropy:Entropy"
+
+    weight: float = setting(
+        1.0, "Weight of the entropy of unlabelled points.", "[0, inf)"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class AssociationConfig(Term):
+    """Learning by association: a walk from labelled points and straight back."""
+
+    name: ClassVar = "association"
+    implementation: ClassVar = "prwn_tf.regularizers.association:Association"
+
+    weight: float = setting(1.0, "Weight of learning by association.", "[0, inf)")
+    visit_weight: float = setting(
+        1.0, "Association: weight of visiting all points.", "[0, inf)"
+    )

@@ -1,0 +1,60 @@
+"""How an episode is made up."""
+
+import dataclasses
+
+from prwn_tf.settings import REQUIRED, Settings, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class EpisodeSpec(Settings):
+    """How an episode is made up: N = way classes, K = shot labelled images of each."""
+
+    way: int = setting(REQUIRED, "Classes that an episode tells apart.", "[2, inf)")
+    shot: int = setting(REQUIRED, "Labelled images a class of an episode.", "[1, inf)")
+    query: int = setting(
+        REQUIRED, "Images a class that it is asked to label.", "[1, inf)"
+    )
+    unlabeled: int = setting(0, "Its unlabelled images a class.", "[0, inf)")
+    distractors: int = setting(
+        0, "Further classes present among the unlabelled images only.", "[0, inf)"
+    )
+    extra: int = setting(
+        0,
+        "Unlabelled images of an episode that belong to no class, from what prepare "
+        "took as --unlabeled_source.",
+        "[0, inf)",
+    )
+
+    @property
+    def classes(self) -> int:
+        """Classes drawn for an episode, distractors included."""
+        return self.way + self.distractors
+
+    @property
+    def queries(self) -> int:
+        """Q: queries of the whole episode."""
+        return self.way * self.query
+
+    @property
+    def unlabeled_points(self) -> int:
+        """U: unlabelled points of the whole episode."""
+        return self.class_points + self.extra
+
+    @property
+    def class_points(self) -> int:
+        """Unlabelled points of a class, distractors included; they come first."""
+        return self.unlabeled * self.classes
+
+    @property
+    def clean_points(self) -> int:
+        """Unlabelled points of the episode's own classes; they come first."""
+        return self.unlabeled * self.way
+
+    def __str__(self) -> str:
+        crowd = f", {self.distractors} distractors" if self.distractors else ""
+        extra = f", {self.extra} unlabelled of no class" if self.extra else ""
+        queries = "query" if self.query == 1 else "queries"
+        return (
+            f"{self.way}-way {self.shot}-shot, {self.query} {queries} and "
+            f"{self.unlabeled} unlabelled a class{crowd}{extra}"
+        )
