@@ -22,9 +22,10 @@ from prwn_tf.errors import UserError
 from prwn_tf.serving import folders, models
 
 if TYPE_CHECKING:
-    from prwn_tf.serving.predictions import Found
+    from prwn_tf.serving.predictions import Predictions
 
 FLAGS = flags.FLAGS
+MAX_CLASSES, MAX_PROBLEMS = 10, 5  # named at the terminal
 flags.DEFINE_string(
     "model", None, "Folder of an exported model or of a finished run.", required=True
 )
@@ -73,12 +74,12 @@ def main() -> None:
     model = models.open_model(path)
     print(describe(model))
     if FLAGS.classes is not None:
-        found = predictions.predict_again(cli.path(FLAGS.classes), model, query)
+        made = predictions.predict_again(cli.path(FLAGS.classes), model, query)
     else:
-        found = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
-    found.write(output)
-    page.write(output / "gallery.html", found, model, f"Predictions for {query.title}")
-    print("\n".join(summary(found, query)))
+        made = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
+    made.write(output)
+    page.write(output / "gallery.html", made, model, f"Predictions for {query.title}")
+    print("\n".join(summary(made, query)))
     print(
         f"labels are in {output / 'predictions.csv'}; look at {output / 'gallery.html'}"
     )
@@ -100,7 +101,7 @@ def check_source() -> None:
 
 
 def describe(model: models.ServedModel) -> str:
-    """What is about to run."""
+    """Returns a line or two about the model that is about to run."""
     about = model.about
     text = (
         f"model {model.path}: {about.get('method')} trained on {about.get('dataset')}, "
@@ -111,30 +112,33 @@ def describe(model: models.ServedModel) -> str:
     return text
 
 
-def summary(found: "Found", query: folders.Images) -> list[str]:
-    """What came of it, for the reader at the terminal."""
-    examples = sum(map(len, found.support.values()))
+def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]:
+    """Returns what came of it, in lines for the reader at the terminal."""
+    examples = sum(map(len, predictions.support.values()))
     origin = f"from {examples} examples" if examples else "learned before"
-    lines = [f"{len(found.support)} classes {origin}"]
-    if found.unlabeled:
+    lines = [f"{len(predictions.support)} classes {origin}"]
+    if predictions.unlabeled:
         lines.append(
-            f"{len(found.unlabeled)} unlabelled images, of which the walk trusts "
-            f"{len(found.trusted)} (--adapt={found.adapt})"
+            f"{len(predictions.unlabeled)} unlabelled images, of which the walk trusts "
+            f"{len(predictions.trusted)} (--adapt={predictions.adapt})"
         )
-    counts = Counter(each.label for each in found.queries if not each.problem)
-    listed = ", ".join(f"{name} {number}" for name, number in counts.most_common(10))
-    more = f" and {len(counts) - 10} classes more" if len(counts) > 10 else ""
-    lines.append(f"{counts.total()} images labelled: {listed}{more}")
+    counts = Counter(each.label for each in predictions.queries if not each.problem)
+    common = counts.most_common(MAX_CLASSES)
+    listed = ", ".join(f"{name} {number}" for name, number in common)
+    more = len(counts) - len(common)
+    rest = f" and {more} classes more" if more else ""
+    lines.append(f"{counts.total()} images labelled: {listed}{rest}")
     if query.others:
         lines.append(
             f"{len(query.others)} files passed over that are not JPEG, PNG, GIF or BMP "
             f"images, such as {query.name(query.others[0])}"
         )
     lines += [
-        f"{each.file} {each.problem}, so it has no label" for each in found.problems[:5]
+        f"{each.file} {each.problem}, so it has no label"
+        for each in predictions.problems[:MAX_PROBLEMS]
     ]
-    if len(found.problems) > 5:
-        lines.append(f"{len(found.problems) - 5} more images could not be used")
+    if (more := len(predictions.problems) - MAX_PROBLEMS) > 0:
+        lines.append(f"{more} more images could not be used")
     return lines
 
 

@@ -10,15 +10,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 
 from prwn_tf.config import ADAPTATIONS
 from prwn_tf.serving import classifier_file, inputs, models
-from prwn_tf.serving.estimator import (
-    BaseEstimator,
-    ClassifierMixin,
-    NotFittedError,
-    TransformerMixin,
-)
 from prwn_tf.serving.inputs import InputError
 from prwn_tf.serving.models import ServedModel
 
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Answers(NamedTuple):
-    """What is known of B images."""
+    """What a classifier makes of B images."""
 
     probabilities: np.ndarray  # [B, N]
     best: np.ndarray  # [B] index of the nearest class
@@ -68,19 +64,19 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     @classmethod
     def from_export(cls, path: str | os.PathLike, **settings: Any):
-        """With a model that `python -m prwn_tf.export` wrote, once it is verified."""
+        """Returns a classifier with a model that `python -m prwn_tf.export` wrote."""
         return cls(models.open_export(path), **settings)
 
     @classmethod
     def from_workdir(cls, path: str | os.PathLike, **settings: Any):
-        """With the model of a finished run; its data set is not needed."""
+        """Returns a classifier with the model of a finished run, without its data."""
         return cls(models.open_workdir(path), **settings)
 
     @classmethod
     def from_model(
         cls, model: "FewShotModel", image_shape: tuple[int, ...], **settings: Any
     ):
-        """With a model that was trained in this program, whatever its encoder."""
+        """Returns a classifier with a model in memory, whatever its encoder."""
         return cls(models.from_model(model, image_shape), **settings)
 
     def fit(
@@ -92,8 +88,8 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     ) -> "FewShotClassifier":
         """Learns the classes from any number of images of each, one at least."""
         self._adaptation(adapt, unlabeled)  # both raise before anything is embedded
-        _coded(labels, inputs.count(images))
-        model = self._opened()
+        _encode_labels(labels, inputs.count(images))
+        model = self._open_model()
         support = inputs.embeddings(images, model)
         crowd = None if unlabeled is None else inputs.embeddings(unlabeled, model)
         return self.fit_embeddings(support, labels, crowd, adapt)
@@ -105,40 +101,40 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         unlabeled: np.ndarray | None = None,
         adapt: str | None = None,
     ) -> "FewShotClassifier":
-        """`fit` on what `transform` made of the images: [n, D], [n], [U, D]."""
+        """Learns the classes from what `transform` returns: [n, D], [n], [U, D]."""
         from prwn_tf.serving import answers
 
         adapt = self._adaptation(adapt, unlabeled)
-        names, codes = _coded(labels, len(support))
-        found = answers.class_means(support, codes.astype(np.int32))
+        names, codes = _encode_labels(labels, len(support))
+        prototypes = answers.class_means(support, codes.astype(np.int32))
         self.trust_ = self.trusted_ = self.crowd_ = None
         if unlabeled is not None:
-            trust, kept = answers.trust(found.means, unlabeled)
+            trust, kept = answers.trust(prototypes.means, unlabeled)
             weights = {"none": kept * 0, "refine": kept * 0 + 1, "filter": kept}[adapt]
-            found = answers.refined(found, unlabeled, weights)
+            prototypes = answers.refined(prototypes, unlabeled, weights)
             self.trust_, self.trusted_ = trust.numpy(), kept.numpy() > 0
-            self.crowd_ = _arrays(answers.crowd(found.means, unlabeled))
+            self.crowd_ = _arrays(answers.crowd(prototypes.means, unlabeled))
         self.classes_ = names
-        self.prototypes_, self.counts_ = _arrays(found)
+        self.prototypes_, self.counts_ = _arrays(prototypes)
         return self
 
     def predict(self, images: Any) -> np.ndarray:
-        """The label of each image: [n]."""
+        """Returns the label of each image: [n]."""
         best = self.predict_proba(images).argmax(axis=-1)
         return self.classes_[best]
 
     def predict_proba(self, images: Any) -> np.ndarray:
-        """Probabilities of `classes_`: [n, N]."""
+        """Returns the probabilities of `classes_`: [n, N]."""
         self._check_fitted()
-        found = [np.empty((0, len(self.classes_)), np.float32)]
-        found += [part.probabilities for part in self._answered(images)]
-        return np.concatenate(found)
+        parts = [np.empty((0, len(self.classes_)), np.float32)]
+        parts += [batch.probabilities for batch in self._answer_images(images)]
+        return np.concatenate(parts)
 
     def out_of_class(self, images: Any) -> np.ndarray:
-        """How unlike all classes each image is, from 0 to 1: [n].
+        """Returns how unlike all classes each image is, from 0 to 1: [n].
 
-        The share of the unlabelled images in `fit` that the walk trusts more; above
-        one half, the filter would set the image aside.
+        This is the share of the unlabelled images in `fit` that the walk trusts more;
+        above one half, the filter would set the image aside.
         """
         self._check_fitted()
         if self.crowd_ is None:
@@ -146,16 +142,16 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
                 "out_of_class compares with unlabelled images, and fit was given "
                 "none; give it some"
             )
-        found = [np.empty(0, np.float32)]
-        found += [part.out_of_class for part in self._answered(images)]
-        return np.concatenate(found)
+        parts = [np.empty(0, np.float32)]
+        parts += [batch.out_of_class for batch in self._answer_images(images)]
+        return np.concatenate(parts)
 
     def transform(self, images: Any) -> np.ndarray:
-        """Embeddings, for other methods of scikit-learn: [n, D]."""
-        return inputs.embeddings(images, self._opened())
+        """Embeds images, for other methods of scikit-learn: -> [n, D]."""
+        return inputs.embeddings(images, self._open_model())
 
     def answer(self, embeddings: np.ndarray) -> Answers:
-        """Everything about images that were embedded already: [B, D]."""
+        """Returns everything about images that were embedded already: [B, D]."""
         from prwn_tf.serving import answers
 
         scores = answers.scores(self.prototypes_, embeddings).numpy()  # [B, N]
@@ -177,18 +173,18 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike) -> None:
         """Writes what was fitted to a file: prototypes and class names, no images."""
         self._check_fitted()
-        fitted = classifier_file.Fitted(
+        fitted = classifier_file.FittedArrays(
             self.classes_, self.prototypes_, self.counts_, *(self.crowd_ or (None,) * 2)
         )
-        classifier_file.write(pathlib.Path(path), fitted, self._opened())
+        classifier_file.write(pathlib.Path(path), fitted, self._open_model())
 
     @classmethod
     def load(
         cls, path: str | os.PathLike, model: ServedModel | str | os.PathLike
     ) -> "FewShotClassifier":
-        """What `save` wrote, for the same model."""
+        """Returns the classifier that `save` wrote, for the same model."""
         classifier = cls(model)
-        fitted = classifier_file.read(pathlib.Path(path), classifier._opened())
+        fitted = classifier_file.read(pathlib.Path(path), classifier._open_model())
         classifier.classes_ = fitted.classes
         classifier.prototypes_, classifier.counts_ = fitted.prototypes, fitted.counts
         classifier.trust_ = classifier.trusted_ = None
@@ -196,10 +192,14 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         classifier.crowd_ = None if fitted.scores is None else crowd
         return classifier
 
-    def _answered(self, images: Any) -> Iterator[Answers]:
-        yield from map(self.answer, inputs.embedded(images, self._opened()))
+    def _answer_images(self, images: Any) -> Iterator[Answers]:
+        """Answers images a batch at a time."""
+        yield from map(
+            self.answer, inputs.embedding_batches(images, self._open_model())
+        )
 
     def _adaptation(self, adapt: str | None, unlabeled: Any) -> str:
+        """Returns what the unlabelled images do, if that can be done."""
         adapt = adapt or self.adapt or ("none" if unlabeled is None else "filter")
         if adapt not in ADAPTATIONS:
             raise InputError(f"adapt is one of {', '.join(ADAPTATIONS)}, got {adapt!r}")
@@ -212,7 +212,8 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             raise InputError("unlabeled holds no image; leave it out, or give some")
         return adapt
 
-    def _opened(self) -> ServedModel:
+    def _open_model(self) -> ServedModel:
+        """Returns the model, opened when it is first asked for."""
         if isinstance(self.model, ServedModel):
             return self.model
         if getattr(self, "_path", None) != self.model:
@@ -224,8 +225,8 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             raise NotFittedError("call fit(images, labels) first, or load a saved one")
 
 
-def _coded(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
-    """The classes [N], sorted, and the index of each image's: [n]."""
+def _encode_labels(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the classes [N], sorted, and the index of each image's class: [n]."""
     labels = np.asarray(labels)
     if labels.dtype == object and all(isinstance(each, str) for each in labels):
         labels = labels.astype(str)
@@ -246,4 +247,5 @@ def _coded(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _arrays(tensors: tuple) -> tuple[np.ndarray, ...]:
+    """Returns tensors as arrays."""
     return tuple(tensor.numpy() for tensor in tensors)

@@ -13,8 +13,8 @@ from prwn_tf.serving.models import ServedModel
 FORMAT = "prwn_tf prototypes 2"
 
 
-class Fitted(NamedTuple):
-    """What fitting learned."""
+class FittedArrays(NamedTuple):
+    """Everything that a classifier learned when it was fitted."""
 
     classes: np.ndarray  # [N] names
     prototypes: np.ndarray  # [N, D]
@@ -23,7 +23,7 @@ class Fitted(NamedTuple):
     scores: np.ndarray | None  # [U]
 
 
-def write(path: pathlib.Path, fitted: Fitted, model: ServedModel) -> None:
+def write(path: pathlib.Path, fitted: FittedArrays, model: ServedModel) -> None:
     """Writes an npz file that names the model it belongs to."""
     arrays = {k: v for k, v in fitted._asdict().items() if v is not None}
     content = io.BytesIO()
@@ -31,9 +31,9 @@ def write(path: pathlib.Path, fitted: Fitted, model: ServedModel) -> None:
     files.write_bytes(path, content.getvalue())
 
 
-def read(path: pathlib.Path, model: ServedModel) -> Fitted:
-    """What `write` wrote, if it belongs to the model."""
-    arrays = _arrays(path)
+def read(path: pathlib.Path, model: ServedModel) -> FittedArrays:
+    """Returns what `write` wrote, if it belongs to the model."""
+    arrays = _read_arrays(path)
     if str(arrays.get("format")) != FORMAT:
         raise UserError(f"{path} is not a saved classifier of this version")
     if str(arrays.get("fingerprint")) != model.fingerprint:
@@ -41,14 +41,14 @@ def read(path: pathlib.Path, model: ServedModel) -> Fitted:
             f"{path} was fitted with another model than {model.path}; give that "
             "model, or fit again"
         )
-    fitted = Fitted(*(arrays.get(name) for name in Fitted._fields))
-    if not _whole(fitted, model.size):
+    fitted = FittedArrays(*(arrays.get(name) for name in FittedArrays._fields))
+    if not _fit_together(fitted, model.size):
         raise UserError(f"{path} is damaged: its arrays do not fit each other")
     return fitted
 
 
-def _whole(fitted: Fitted, size: int) -> bool:
-    """Whether the arrays are those of one classifier, with or without a crowd."""
+def _fit_together(fitted: FittedArrays, size: int) -> bool:
+    """Returns whether the arrays are those of one classifier."""
     ways = np.size(fitted.classes)
     shapes = {"classes": (ways,), "prototypes": (ways, size), "counts": (ways,)}
     if fitted.scores is not None or fitted.log_totals is not None:
@@ -62,10 +62,11 @@ def _whole(fitted: Fitted, size: int) -> bool:
     )
 
 
-def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
+def _read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """Reads the arrays of an npz file by name."""
     try:
-        with np.load(path, allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     # NumPy and zipfile meet damaged bytes with errors of a dozen types, and NumPy

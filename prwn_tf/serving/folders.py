@@ -10,7 +10,7 @@ from prwn_tf.data.sets import folder as folder_lib
 from prwn_tf.errors import UserError
 
 
-class Images(NamedTuple):
+class ImageFolder(NamedTuple):
     """The image files of a folder, wherever in it they lie."""
 
     root: pathlib.Path
@@ -23,12 +23,12 @@ class Images(NamedTuple):
         return tree.shown(os.path.basename(os.path.abspath(self.root)))
 
     def name(self, path: str) -> str:
-        """A file as it is called in tables: by its way from the folder."""
+        """Returns how tables call a file: by its way from the folder."""
         return tree.shown(pathlib.Path(path).relative_to(os.path.abspath(self.root)))
 
 
 def support(folder: pathlib.Path) -> dict[str, list[str]]:
-    """Class -> paths of its examples, from one folder for each class."""
+    """Finds the examples of each class, in a folder of its own: class -> paths."""
     _check(folder, "support")
     classes = folder_lib.classes(folder)
     spelled: dict[str, str] = {}
@@ -47,28 +47,29 @@ def support(folder: pathlib.Path) -> dict[str, list[str]]:
     return classes
 
 
-def images(folder: pathlib.Path, flag: str) -> Images:
-    """All images of a folder, in whatever folders they lie; or a single image."""
+def images(folder: pathlib.Path, flag: str) -> ImageFolder:
+    """Finds all images in a folder and its folders; it may be an image itself."""
     if folder.is_file():
-        return Images(folder.parent, [os.path.abspath(folder)], [])
+        return ImageFolder(folder.parent, [os.path.abspath(folder)], [])
     _check(folder, flag)
-    found = list(tree.walk(folder))
-    paths = [path for each in found for path in each.image_paths()]
-    others = [os.path.join(each.path, name) for each in found for name in each.others]
+    inner = list(tree.walk(folder))
+    paths = [path for each in inner for path in each.image_paths()]
+    others = [os.path.join(each.path, name) for each in inner for name in each.others]
     if not paths:
         raise UserError(
             f"--{flag}={folder} holds no JPEG, PNG, GIF or BMP images; give a folder "
             "that does"
         )
-    return Images(folder, paths, others)
+    return ImageFolder(folder, paths, others)
 
 
 def _check(folder: pathlib.Path, flag: str) -> None:
+    """Raises unless a flag names a folder."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise UserError(f"--{flag}={folder} {what}; give a folder of images")
 
 
 def _plain(name: str) -> str:
-    """Names that people take for the same, and some disks do as well."""
+    """Returns what people read of a name, and what some disks keep of it."""
     return unicodedata.normalize("NFC", name).strip().casefold()

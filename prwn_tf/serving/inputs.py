@@ -25,7 +25,7 @@ class InputError(UserError, UnusableImageError, ValueError):
     """Images or labels that cannot be used; ValueError is scikit-learn's convention."""
 
 
-class Loaded(NamedTuple):
+class LoadedBatch(NamedTuple):
     """Some of the images, in order."""
 
     pixels: np.ndarray  # [B, height, width, channels] of uint8, the usable ones
@@ -34,63 +34,63 @@ class Loaded(NamedTuple):
 
 
 def count(images: Any) -> int:
-    """The number of images in any of the forms."""
+    """Returns the number of images in any of the forms."""
     if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
         raise InputError(f"images must be {FORMS}, found {type(images).__name__}")
     return len(images)
 
 
-def batches(images: Any, model: ServedModel) -> Iterator[Loaded]:
-    """Images in any form, a batch of a model at a time."""
+def batches(images: Any, model: ServedModel) -> Iterator[LoadedBatch]:
+    """Loads images in any form, as many at a time as the model is best given."""
     total, images = count(images), _as_array(images)
     as_array = isinstance(images, np.ndarray) and images.dtype.kind not in "OSU"
     decoder = None if as_array else model.preprocess.decoder()
-    for start in range(0, total, model.batch):
-        some = images[start : start + model.batch]
+    for start in range(0, total, model.batch_size):
+        part = images[start : start + model.batch_size]
         if as_array:
-            places = list(range(start, start + len(some)))
-            yield Loaded(as_bytes(_with_channels(some)), places, {})
+            places = list(range(start, start + len(part)))
+            yield LoadedBatch(as_bytes(_with_channels(part)), places, {})
         else:
-            yield _decoded(some, start, decoder, model.preprocess.background)
+            yield _decode(part, start, decoder, model.preprocess.background)
 
 
 def embeddings(images: Any, model: ServedModel) -> np.ndarray:
-    """All images embedded: [images, D]; one that cannot be used is an error."""
+    """Embeds all images: -> [images, D]. Raises if one of them cannot be used."""
     none = np.empty((0, model.size), np.float32)
-    return np.concatenate([none, *embedded(images, model)])
+    return np.concatenate([none, *embedding_batches(images, model)])
 
 
-def embedded(images: Any, model: ServedModel) -> Iterator[np.ndarray]:
-    """The same a batch at a time: [B, D]."""
+def embedding_batches(images: Any, model: ServedModel) -> Iterator[np.ndarray]:
+    """Embeds images a batch at a time: -> [B, D], [B, D], ..."""
     images = _as_array(images)
-    for loaded in batches(images, model):
-        for place, reason in loaded.problems.items():
-            name = images[place]
-            shown = f" ({name})" if isinstance(name, str | os.PathLike) else ""
-            raise InputError(f"image {place}{shown} {reason}")
-        yield model.embed(loaded.pixels)
+    for batch in batches(images, model):
+        for place, reason in batch.problems.items():
+            image = images[place]
+            name = f" ({image})" if isinstance(image, str | os.PathLike) else ""
+            raise InputError(f"image {place}{name} {reason}")
+        yield model.embed(batch.pixels)
 
 
 def as_bytes(pixels: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 1, or whole numbers from 0 to 255, as uint8."""
+    """Converts numbers from 0 to 1, or whole numbers from 0 to 255, to uint8."""
     if pixels.dtype == np.uint8 or not pixels.size:
         return pixels.astype(np.uint8, copy=False)
     if pixels.dtype.kind not in "biuf":
         raise InputError(f"pixels must be numbers, found {pixels.dtype}")
-    most = 1 if pixels.dtype.kind in "bf" else 255
+    white = 1 if pixels.dtype.kind in "bf" else 255
     low, high = pixels.min(), pixels.max()
-    if not (low >= 0 and high <= most):  # NaN is neither
+    if not (low >= 0 and high <= white):  # NaN is neither
         raise InputError(
-            f"pixels of type {pixels.dtype} must be from 0 to {most}, found {low} to "
+            f"pixels of type {pixels.dtype} must be from 0 to {white}, found {low} to "
             f"{high}; scale them"
         )
-    if most == 1:
+    if white == 1:
         return np.rint(pixels * np.float32(255)).astype(np.uint8)
     return pixels.astype(np.uint8)
 
 
 def _as_array(value: Any) -> Any:
-    """What calls itself an array becomes NumPy's: tensors, series, Pillow's images."""
+    """Converts tensors, series and Pillow's images to arrays of NumPy."""
     if getattr(value, "mode", None) in PILLOW_MODES and hasattr(value, "convert"):
         value = value.convert("RGBA")
     known = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
@@ -98,7 +98,7 @@ def _as_array(value: Any) -> Any:
 
 
 def _with_channels(pixels: np.ndarray) -> np.ndarray:
-    """[B, height, width] gets a channel."""
+    """Adds the channel that [B, height, width] lacks."""
     if pixels.ndim == 3 and pixels.shape[-1] not in CHANNELS:
         return pixels[..., None]
     if pixels.ndim == 4 and pixels.shape[-1] in CHANNELS:
@@ -109,19 +109,20 @@ def _with_channels(pixels: np.ndarray) -> np.ndarray:
     )
 
 
-def _decoded(
-    some: Sequence[Any], start: int, decoder: Decoder, background: int | None
-) -> Loaded:
-    places = range(start, start + len(some))
+def _decode(
+    images: Sequence[Any], start: int, decoder: Decoder, background: int | None
+) -> LoadedBatch:
+    """Decodes images whose first one has place `start` among all of them."""
+    places = range(start, start + len(images))
     pixels, problems = decoder.load(
-        lambda place: _content(some[place - start], background), places
+        lambda place: _content(images[place - start], background), places
     )
-    kept = [place for place in places if place not in problems]
-    return Loaded(pixels, kept, problems)
+    usable = [place for place in places if place not in problems]
+    return LoadedBatch(pixels, usable, problems)
 
 
 def _content(image: Any, background: int | None) -> bytes | np.ndarray:
-    """One image as the decoder takes it: encoded, or [height, width, 3] of uint8."""
+    """Returns an image as the decoder takes it: encoded, or [height, width, 3]."""
     if isinstance(image, str | os.PathLike):
         return raw.read_file(image)
     if isinstance(image, bytes):

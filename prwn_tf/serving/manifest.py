@@ -15,14 +15,14 @@ VERSION = 1
 
 
 def write(folder: pathlib.Path, about: dict[str, Any]) -> None:
-    """Describes a folder whose every file is in place."""
+    """Describes a folder in which every file is in place."""
     hashes = {name: files.sha256(folder / name) for name in _files(folder)}
     content = {"format": FORMAT, "version": VERSION, **about, "files": hashes}
     files.write_json(folder / NAME, content)
 
 
 def is_export(folder: pathlib.Path) -> bool:
-    """Whether a folder was written by `export`, at first sight."""
+    """Returns whether a folder looks like one that `export` wrote."""
     return (folder / NAME).is_file() and (folder / "saved_model.pb").is_file()
 
 
@@ -39,7 +39,7 @@ def check_output(output: pathlib.Path) -> None:
 
 
 def _is_export_alone(folder: pathlib.Path) -> bool:
-    """Whether everything in a folder was written by `export`."""
+    """Returns whether everything in a folder was written by `export`."""
     if not is_export(folder):
         return False
     try:
@@ -50,7 +50,7 @@ def _is_export_alone(folder: pathlib.Path) -> bool:
 
 
 def read(folder: pathlib.Path) -> dict[str, Any]:
-    """The description of an exported model, all of its files verified."""
+    """Returns the description of an exported model, after verifying its files."""
     content = _content(folder)
     if content.get("version") != VERSION:
         raise UserError(
@@ -62,7 +62,7 @@ def read(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def _content(folder: pathlib.Path) -> dict[str, Any]:
-    """What the manifest says, if it is that of an export of any version."""
+    """Returns the manifest of an export, of whatever version."""
     content = files.read_json(folder / NAME)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UserError(
@@ -75,9 +75,10 @@ def _content(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def _verify(folder: pathlib.Path, expected: dict[str, str]) -> None:
-    found = set(_files(folder))
-    for name in sorted(found ^ set(expected)):
-        what = "has a file that was not exported" if name in found else "lacks a file"
+    """Raises unless a folder holds the expected files with the expected hashes."""
+    present = set(_files(folder))
+    for name in sorted(present ^ set(expected)):
+        what = "has a file that was not exported" if name in present else "lacks a file"
         raise UserError(f"{folder} {what}: {name}; export the run again")
     for name, digest in expected.items():
         actual = files.sha256(folder / name)
@@ -89,6 +90,6 @@ def _verify(folder: pathlib.Path, expected: dict[str, str]) -> None:
 
 
 def _files(folder: pathlib.Path) -> list[str]:
-    """All files of a folder but the manifest, as relative names."""
+    """Returns the names of all files of a folder but the manifest."""
     names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return sorted(name.as_posix() for name in names if name.as_posix() != NAME)

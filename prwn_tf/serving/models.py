@@ -1,4 +1,4 @@
-"""A model that is ready to embed images: an export, a run's workdir, or in memory."""
+"""Models that are ready to embed images: an export, a run's workdir, or in memory."""
 
 import pathlib
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from prwn_tf.serving.preprocess import Preprocess
 if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
 
-KERAS_FILES = (b"PK\x03\x04", b"\x89HDF")
+KERAS_FILES = (b"PK\x03\x04", b"\x89HDF")  # how files of Keras begin
 
 
 class ServedModel:
@@ -25,6 +25,7 @@ class ServedModel:
 
     Attributes:
         path: where it was opened; None if it was in memory.
+        preprocess: what images go through first.
         about: what is known of it, as in an export's manifest.
     """
 
@@ -42,20 +43,21 @@ class ServedModel:
 
     @property
     def size(self) -> int:
-        """D."""
+        """The numbers in an embedding, D."""
         return self.about["embedding_size"]
 
     @property
     def fingerprint(self) -> str:
+        """The hash that tells models apart."""
         return self.about["fingerprint"]
 
     @property
-    def batch(self) -> int:
-        """Images that are best embedded at once."""
+    def batch_size(self) -> int:
+        """The number of images that are best embedded at once."""
         return images_at_once(self.preprocess.size, self.preprocess.size)
 
     def embed(self, pixels: np.ndarray) -> np.ndarray:
-        """Bytes [B, height, width, 1, 3 or 4] -> embeddings [B, D]."""
+        """Embeds bytes [B, height, width, 1, 3 or 4]: -> [B, D]."""
         if not len(pixels):
             return np.empty((0, self.size), np.float32)
         return self._embed(pixels)
@@ -73,7 +75,7 @@ class ServedModel:
 
 
 def check(path: pathlib.Path) -> None:
-    """Raises unless a folder is a model that we load, without loading it."""
+    """Raises unless a folder holds a model of ours; loads nothing."""
     files.check_name(path)
     if path.is_file():
         if tree.beginning(path).startswith(KERAS_FILES):
@@ -92,24 +94,24 @@ def check(path: pathlib.Path) -> None:
 
 
 def open_model(path: str | pathlib.Path) -> ServedModel:
-    """The model in a folder, whichever of the two kinds it is."""
+    """Opens the model in a folder, whichever of the two kinds it is."""
     path = pathlib.Path(path)
     check(path)
     return open_export(path) if manifest.is_export(path) else open_workdir(path)
 
 
 def open_workdir(path: str | pathlib.Path) -> ServedModel:
-    """The model of a finished run; its data is not needed."""
-    from prwn_tf.serving import trained
+    """Opens the model of a finished run; its data is not needed."""
+    from prwn_tf.serving import signatures as signatures_lib
 
     path = pathlib.Path(path)
-    found = trained.load(path)
-    embed = found.functions.signatures["embed"]
-    return ServedModel(path, _on_arrays(embed), found.preprocess, found.about)
+    signatures, about = signatures_lib.load_run(path)
+    embed = _on_arrays(signatures.functions["embed"])
+    return ServedModel(path, embed, signatures.preprocess, about)
 
 
 def open_export(path: str | pathlib.Path) -> ServedModel:
-    """An exported model, after all of its files were verified."""
+    """Opens an exported model, after all of its files were verified."""
     path = pathlib.Path(path)
     files.check_name(path)
     about = manifest.read(path)
@@ -122,36 +124,38 @@ def open_export(path: str | pathlib.Path) -> ServedModel:
     import tensorflow as tf
 
     try:
-        loaded = tf.saved_model.load(str(path))
-        embed = loaded.signatures["embed"]
+        saved = tf.saved_model.load(str(path))
+        embed = saved.signatures["embed"]
     except Exception as error:  # of whatever kind a foreign graph leads to
         reason = str(error).splitlines()[0]
         raise UserError(f"{path} cannot be loaded: {reason}") from error
-    return ServedModel(path, _on_arrays(embed, loaded), preprocess, about)
+    return ServedModel(path, _on_arrays(embed, saved), preprocess, about)
 
 
 def from_model(model: "FewShotModel", image_shape: tuple[int, ...]) -> ServedModel:
-    """A model in memory, with whatever encoder, as it is now.
+    """Serves a model in memory as it is now, whatever its encoder.
 
     Args:
         image_shape: the height, width and channels that it was built for.
     """
-    from prwn_tf.serving.signatures import Functions
+    from prwn_tf.serving.signatures import Signatures
 
     preprocess = Preprocess.of_shape(tuple(image_shape), "in memory")
-    functions = Functions(model, preprocess)
-    about = {"embedding_size": functions.size, "fingerprint": functions.fingerprint()}
-    return ServedModel(
-        None, _on_arrays(functions.signatures["embed"]), preprocess, about
-    )
+    signatures = Signatures(model, preprocess)
+    embed = _on_arrays(signatures.functions["embed"])
+    return ServedModel(None, embed, preprocess, signatures.about())
 
 
-def _on_arrays(embed: Callable, *kept: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """`embed` of arrays; `kept` holds the variables of a loaded model alive."""
+def _on_arrays(function: Callable, *kept: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Returns a function of arrays from one of tensors.
 
-    def on_arrays(pixels: np.ndarray, _kept: tuple = kept) -> np.ndarray:
+    Args:
+        kept: what has to stay alive with it, the variables of a loaded model.
+    """
+
+    def embed(pixels: np.ndarray, _kept: tuple = kept) -> np.ndarray:
         import tensorflow as tf
 
-        return embed(images=tf.constant(pixels))["embeddings"].numpy()
+        return function(images=tf.constant(pixels))["embeddings"].numpy()
 
-    return on_arrays
+    return embed

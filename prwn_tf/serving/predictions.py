@@ -16,11 +16,11 @@ from prwn_tf import files
 from prwn_tf.errors import UserError
 from prwn_tf.serving import inputs
 from prwn_tf.serving.classifier import FewShotClassifier
-from prwn_tf.serving.folders import Images
+from prwn_tf.serving.folders import ImageFolder
 from prwn_tf.serving.models import ServedModel
 
-CLASSES = "classes.npz"
-CROWD = 1000  # queries that stand in for unlabelled images, at most
+CLASSES_FILE = "classes.npz"
+MAX_CROWD = 1000  # queries that stand in for unlabelled images
 HEADER = (
     "file",
     "label",
@@ -34,7 +34,7 @@ HEADER = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prediction:
-    """What is known of an image; a problem if it could not be looked at."""
+    """What the model makes of an image, or the problem that kept it from looking."""
 
     path: str
     file: str
@@ -46,7 +46,7 @@ class Prediction:
     problem: str = ""
 
     def row(self) -> list[str]:
-        """As `HEADER` names it."""
+        """Returns the cells of a table under `HEADER`."""
         numbers = [self.probability, self.margin, self.out_of_class]
         likely, margin, outside = ("" if n != n else f"{n:.6g}" for n in numbers)
         return [
@@ -56,14 +56,15 @@ class Prediction:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class Predictions:
     """Everything that came of a call of `predict`.
 
     Attributes:
         classifier: what was learned, to be used again.
         support: class -> paths of its examples; none if it was learned before.
-        unlabeled: what the model makes of the unlabelled images.
+        queries, unlabeled: a prediction for each image, in order.
         trusted: paths of the unlabelled images that the filter keeps.
+        adapt: what the unlabelled images did; "before" if classes were learned before.
     """
 
     classifier: FewShotClassifier
@@ -75,7 +76,7 @@ class Found:
 
     def write(self, folder: pathlib.Path) -> None:
         """Writes classes and tables; none of an earlier call stays beside them."""
-        self.classifier.save(folder / CLASSES)
+        self.classifier.save(folder / CLASSES_FILE)
         rows = (prediction.row() for prediction in self.queries)
         files.write_csv(folder / "predictions.csv", HEADER, rows)
         crowd = folder / "unlabeled.csv"
@@ -99,60 +100,63 @@ class Found:
 def predict(
     model: ServedModel,
     support: dict[str, list[str]],
-    query: Images,
-    unlabeled: Images | None = None,
+    query: ImageFolder,
+    unlabeled: ImageFolder | None = None,
     adapt: str | None = None,
-) -> Found:
+) -> Predictions:
     """Learns classes from examples and unlabelled images, and labels the queries."""
-    paths = [path for some in support.values() for path in some]
-    labels = [name for name, some in support.items() for _ in some]
-    examples = inputs.embeddings(paths, model)
+    paths = [path for examples in support.values() for path in examples]
+    labels = [name for name, examples in support.items() for _ in examples]
+    embeddings = inputs.embeddings(paths, model)
     if unlabeled is None:
-        step = -(-len(query.paths) // CROWD)
-        crowd, adapt = list(_embedded(query.paths[::step], model)), "none"
+        step = -(-len(query.paths) // MAX_CROWD)
+        crowd, adapt = list(_embed(query.paths[::step], model)), "none"
     else:
-        crowd = list(_embedded(unlabeled.paths, model, "learning"))
+        crowd = list(_embed(unlabeled.paths, model, "learning"))
         _check_any(crowd, unlabeled)
     points = np.concatenate([batch.embeddings for batch in crowd])  # [U, D]
     adapt = (adapt or "filter") if len(points) else "none"
     classifier = FewShotClassifier(model).fit_embeddings(
-        examples, labels, points if len(points) else None, adapt
+        embeddings, labels, points if len(points) else None, adapt
     )
-    queries = _answered(classifier, model, query)
-    known = [] if unlabeled is None else list(_labelled(classifier, unlabeled, crowd))
-    usable = [each.path for each in known if not each.problem]
-    kept = zip(usable, classifier.trusted_ if usable else (), strict=True)
-    return Found(
+    queries = _label_folder(classifier, model, query)
+    others = [] if unlabeled is None else list(_label(classifier, unlabeled, crowd))
+    usable = [each.path for each in others if not each.problem]
+    verdicts = zip(usable, classifier.trusted_ if usable else (), strict=True)
+    return Predictions(
         classifier=classifier,
         support=support,
         queries=queries,
-        unlabeled=known,
-        trusted=frozenset(path for path, trusted in kept if trusted),
+        unlabeled=others,
+        trusted=frozenset(path for path, trusted in verdicts if trusted),
         adapt=adapt,
     )
 
 
-def predict_again(path: pathlib.Path, model: ServedModel, query: Images) -> Found:
+def predict_again(
+    path: pathlib.Path, model: ServedModel, query: ImageFolder
+) -> Predictions:
     """Labels the queries by classes that an earlier `predict` wrote."""
     classifier = FewShotClassifier.load(path, model)
-    return Found(
+    return Predictions(
         classifier=classifier,
         support={str(name): [] for name in classifier.classes_},
-        queries=_answered(classifier, model, query),
+        queries=_label_folder(classifier, model, query),
         unlabeled=[],
         trusted=frozenset(),
         adapt="before",
     )
 
 
-def _answered(
-    classifier: FewShotClassifier, model: ServedModel, query: Images
+def _label_folder(
+    classifier: FewShotClassifier, model: ServedModel, images: ImageFolder
 ) -> list[Prediction]:
-    asked = _embedded(query.paths, model, "classifying")
-    return list(_labelled(classifier, query, asked))
+    """Labels all images of a folder, with a progress bar."""
+    batches = _embed(images.paths, model, "classifying")
+    return list(_label(classifier, images, batches))
 
 
-class _Batch(NamedTuple):
+class _EmbeddedBatch(NamedTuple):
     """Some of the images of a folder, in order."""
 
     embeddings: np.ndarray  # [B, D] of those that can be used
@@ -160,20 +164,21 @@ class _Batch(NamedTuple):
     problems: dict[int, str]  # place -> why it is not among them
 
 
-def _embedded(
+def _embed(
     paths: Sequence[str], model: ServedModel, progress: str | None = None
-) -> Iterator[_Batch]:
-    """Images a batch at a time, with a progress bar of that name."""
+) -> Iterator[_EmbeddedBatch]:
+    """Embeds images a batch at a time, with a progress bar of that name."""
     quiet = True if progress is None else None
     total = len(paths)
     with tqdm.tqdm(desc=progress, total=total, unit=" images", disable=quiet) as bar:
         for loaded in inputs.batches(paths, model):
             embeddings = model.embed(loaded.pixels)
-            yield _Batch(embeddings, loaded.places, loaded.problems)
+            yield _EmbeddedBatch(embeddings, loaded.places, loaded.problems)
             bar.update(len(loaded.places) + len(loaded.problems))
 
 
-def _check_any(batches: Sequence[_Batch], images: Images) -> None:
+def _check_any(batches: Sequence[_EmbeddedBatch], images: ImageFolder) -> None:
+    """Raises unless one of the images could be used."""
     if any(batch.places for batch in batches):
         return
     raise UserError(
@@ -182,21 +187,23 @@ def _check_any(batches: Sequence[_Batch], images: Images) -> None:
     )
 
 
-def _labelled(
-    classifier: FewShotClassifier, images: Images, batches: Iterable[_Batch]
+def _label(
+    classifier: FewShotClassifier,
+    images: ImageFolder,
+    batches: Iterable[_EmbeddedBatch],
 ) -> Iterator[Prediction]:
-    """A prediction for each image of a folder, in its order."""
+    """Labels the images of a folder in their order, a batch at a time."""
     names = classifier.classes_
     for batch in batches:
         answers = classifier.answer(batch.embeddings)
-        found = {
+        by_place = {
             place: Prediction(path, images.name(path), problem=reason)
             for place, reason in batch.problems.items()
             for path in [images.paths[place]]
         }
         for row, place in enumerate(batch.places):
             path, best = images.paths[place], answers.best[row]
-            found[place] = Prediction(
+            by_place[place] = Prediction(
                 path=path,
                 file=images.name(path),
                 label=str(names[best]),
@@ -205,4 +212,4 @@ def _labelled(
                 margin=float(answers.margin[row]),
                 out_of_class=float(answers.out_of_class[row]),
             )
-        yield from (prediction for _, prediction in sorted(found.items()))
+        yield from (prediction for _, prediction in sorted(by_place.items()))

@@ -8,7 +8,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from prwn_tf.config import TrainConfig
-from prwn_tf.data.sets import omniglot, toy
+from prwn_tf.data.sets import facts
 from prwn_tf.errors import UserError
 from prwn_tf.images.decoder import Decoder
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 WHITE = 255
-CANVAS = {"omniglot": omniglot.DRAWN_SIZE}  # where it is not the size of the model
-LUMA = (0.299, 0.587, 0.114)  # gray of red, green and blue; sums to one
+LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in gray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,42 +35,43 @@ class Preprocess:
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> "Preprocess":
-        """What a run's images went through before it was trained on them."""
+        """Returns what a run's images went through before it was trained on them."""
         return cls.of_shape(config.image_shape, config.dataset)
 
     @classmethod
     def of_shape(cls, image_shape: tuple[int, ...], dataset: str) -> "Preprocess":
-        """The same of a shape [height, width, channels] and where it comes from."""
+        """Returns the same for a shape [height, width, channels] of a data set."""
         height, width, channels = image_shape
-        if dataset in toy.NAMES or height != width or channels not in (1, 3):
+        if dataset in facts.POINTS or height != width or channels not in (1, 3):
             raise UserError(
                 f"a model of {dataset} takes inputs of {image_shape}, not square "
                 "images, so it cannot be exported"
             )
-        return cls(height, channels, CANVAS.get(dataset, height))
+        return cls(height, channels, facts.SHRUNK_FROM.get(dataset, height))
 
     @property
     def drawings(self) -> bool:
+        """Whether the model knows drawings, and no photographs."""
         return self.channels == 1
 
     @property
     def background(self) -> int | None:
-        """What shows through transparent images; colour models ignore alpha."""
+        """The gray that shows through transparent images, if alpha counts."""
         return WHITE if self.drawings else None
 
     def decoder(self) -> Decoder:
-        """Decodes image files to a size that `__call__` leaves as it is."""
+        """Returns a decoder of files to a size that `__call__` leaves as it is."""
         return Decoder(self.size, self.canvas, self.background)
 
     def decode(self, contents: "tf.Tensor") -> "tf.Tensor":
-        """Encoded images [B] -> [B, size, size, channels], as part of a graph."""
+        """Decodes files as part of a graph: [B] -> [B, size, size, channels]."""
         from prwn_tf.images import decoding
 
         form = (self.size, self.canvas, self.background)
         return self._finish(decoding.squares(contents, *form))
 
     def __call__(self, pixels: "tf.Tensor") -> "tf.Tensor":
-        """Bytes [B, height, width, 1, 3 or 4] -> [B, size, size, channels]."""
+        """Prepares bytes [B, H, W, 1, 3 or 4]: -> [B, size, size, channels]."""
         import tensorflow as tf
 
         from prwn_tf.images import decoding
@@ -83,7 +83,7 @@ class Preprocess:
         return _bright_on_black(resized) if self.drawings else resized
 
     def _color(self, pixels: "tf.Tensor") -> "tf.Tensor":
-        """Gray is repeated; alpha is dropped, or lies over the background."""
+        """Repeats gray, and drops alpha or lays it over the background."""
         import tensorflow as tf
 
         from prwn_tf.images import decoding
@@ -111,7 +111,10 @@ class Preprocess:
 
 
 def _bright_on_black(pixels: "tf.Tensor") -> "tf.Tensor":
-    """[B, H, W, 3] -> [B, H, W, 1], both uint8; the ground is most of a drawing."""
+    """Turns drawings on white paper around: [B, H, W, 3] -> [B, H, W, 1] of uint8.
+
+    The ground is most of a drawing, so its mean tells which one it is.
+    """
     import tensorflow as tf
 
     gray = tf.tensordot(tf.cast(pixels, tf.float32), tf.constant(LUMA), axes=1)

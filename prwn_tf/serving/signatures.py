@@ -1,44 +1,59 @@
-"""What is exported: functions of tensors with names, and the encoder's weights."""
+"""The functions of a trained model that are exported, and the weights they share."""
 
 import hashlib
 import json
 import pathlib
+from typing import Any
 
 import tensorflow as tf
 
 from prwn_tf import config as config_lib
-from prwn_tf.errors import StorageError
+from prwn_tf import files, runs
+from prwn_tf.errors import StorageError, UserError
+from prwn_tf.heads.base import Head
 from prwn_tf.model import FewShotModel
 from prwn_tf.serving import answers
 from prwn_tf.serving.answers import Prototypes
 from prwn_tf.serving.preprocess import Preprocess
+from prwn_tf.training.workdir import Workdir
 
-Named = dict[str, tf.Tensor]
+NamedTensors = dict[str, tf.Tensor]
 
 
-class Functions:
-    """A trained model's functions, each of any number of images and of classes."""
+class Signatures:
+    """What a trained model computes, for any number of images and of classes.
+
+    Attributes:
+        functions: by the names that they are exported under.
+        embedding_size: D.
+    """
 
     def __init__(self, model: FewShotModel, preprocess: Preprocess):
+        if not model.head.by_prototypes:
+            raise UserError(
+                f"an export and the classifier serve prototypes, and the head of this "
+                f"model, {type(model.head).__name__}, is more than that; use python -m "
+                "prwn_tf.evaluate instead"
+            )
+        self.preprocess = preprocess
         self._model = model
-        self._preprocess = preprocess
-        size = (preprocess.size, preprocess.size, preprocess.channels)
-        _, self.size = model.encoder.compute_output_shape((None, *size))
-        self.signatures = self._signatures()
+        image = (preprocess.size, preprocess.size, preprocess.channels)
+        _, self.embedding_size = model.encoder.compute_output_shape((None, *image))
+        self.functions = self._functions()
 
-    def _signatures(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
-        """The functions by the names that they are exported under."""
+    def _functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
+        """Returns the methods below with the types and names of their arguments."""
         images = tf.TensorSpec([None, None, None, None], tf.uint8, "images")
         contents = tf.TensorSpec([None], tf.string, "contents")
         labels = tf.TensorSpec([None], tf.int32, "labels")
         embeddings, prototypes, unlabeled = (
-            tf.TensorSpec([None, self.size], tf.float32, name)
+            tf.TensorSpec([None, self.embedding_size], tf.float32, name)
             for name in ("embeddings", "prototypes", "unlabeled")
         )
         counts, weights = (
             tf.TensorSpec([None], tf.float32, name) for name in ("counts", "weights")
         )
-        inputs = {
+        arguments = {
             "embed": (self.embed, [images]),
             "embed_encoded": (self.embed_encoded, [contents]),
             "prototypes": (self.prototypes, [embeddings, labels]),
@@ -49,26 +64,26 @@ class Functions:
         }
         return {
             name: tf.function(function, input_signature=specs)
-            for name, (function, specs) in inputs.items()
+            for name, (function, specs) in arguments.items()
         }
 
-    def embed(self, images: tf.Tensor) -> Named:
-        """Images of any size, gray or colour -> embeddings: [B, H, W, C] -> [B, D]."""
-        return self._embedded(self._preprocess(images))
+    def embed(self, images: tf.Tensor) -> NamedTensors:
+        """Embeds images of any size, gray or colour: [B, H, W, C] -> [B, D]."""
+        return self._embed_prepared(self.preprocess(images))
 
-    def embed_encoded(self, contents: tf.Tensor) -> Named:
-        """The same of JPEG, PNG, GIF or BMP files: [B] -> [B, D]."""
-        return self._embedded(self._preprocess.decode(contents))
+    def embed_encoded(self, contents: tf.Tensor) -> NamedTensors:
+        """Embeds the contents of JPEG, PNG, GIF or BMP files: [B] -> [B, D]."""
+        return self._embed_prepared(self.preprocess.decode(contents))
 
-    def _embedded(self, prepared: tf.Tensor) -> Named:
-        return {"embeddings": self._model(prepared, training=False)}
+    def _embed_prepared(self, images: tf.Tensor) -> NamedTensors:
+        return {"embeddings": self._model(images, training=False)}
 
-    def prototypes(self, embeddings: tf.Tensor, labels: tf.Tensor) -> Named:
-        """[n, D] and labels 0..N-1 [n] -> prototypes [N, D] of counts [N] images."""
-        return _named(answers.class_means(embeddings, labels))
+    def prototypes(self, embeddings: tf.Tensor, labels: tf.Tensor) -> NamedTensors:
+        """Averages embeddings [n, D] by their labels 0..N-1 [n]: -> [N, D]."""
+        return _name_prototypes(answers.class_means(embeddings, labels))
 
-    def filter(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Named:
-        """Log of how far the walk trusts points, and which it keeps: -> [U], [U]."""
+    def filter(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> NamedTensors:
+        """Returns how far the walk trusts points, and which it keeps: [U], [U]."""
         scores, weights = answers.trust(prototypes, unlabeled)
         return {"scores": scores, "weights": weights}
 
@@ -78,18 +93,20 @@ class Functions:
         counts: tf.Tensor,
         unlabeled: tf.Tensor,
         weights: tf.Tensor,
-    ) -> Named:
-        """Prototypes moved towards points [U, D] of weights [U]; 1 is full weight."""
+    ) -> NamedTensors:
+        """Moves prototypes towards points [U, D] of weights [U]; 1 is full weight."""
         before = Prototypes(prototypes, counts)
-        return _named(answers.refined(before, unlabeled, weights))
+        return _name_prototypes(answers.refined(before, unlabeled, weights))
 
-    def classify(self, prototypes: tf.Tensor, images: tf.Tensor) -> Named:
-        """The nearest prototype of each image: labels [B], probabilities [B, N]."""
-        return _answer(prototypes, **self.embed(images))
+    def classify(self, prototypes: tf.Tensor, images: tf.Tensor) -> NamedTensors:
+        """Returns the nearest prototype of each image, with probabilities [B, N]."""
+        return _classify(prototypes, **self.embed(images))
 
-    def classify_encoded(self, prototypes: tf.Tensor, contents: tf.Tensor) -> Named:
-        """The same of JPEG, PNG, GIF or BMP files: [N, D], [B]."""
-        return _answer(prototypes, **self.embed_encoded(contents))
+    def classify_encoded(
+        self, prototypes: tf.Tensor, contents: tf.Tensor
+    ) -> NamedTensors:
+        """Does the same for the contents of files: [N, D], [B] -> [B], [B, N]."""
+        return _classify(prototypes, **self.embed_encoded(contents))
 
     def save(self, folder: pathlib.Path) -> None:
         """Writes a SavedModel that needs nothing but TensorFlow."""
@@ -97,29 +114,72 @@ class Functions:
         # Keras' own objects would be saved as well; their variables are enough.
         holder.weights = [each.value for each in self._model.encoder.variables]
         try:
-            tf.saved_model.save(holder, str(folder), signatures=self.signatures)
+            tf.saved_model.save(holder, str(folder), signatures=self.functions)
         except tf.errors.OpError as error:
             reason = error.message.splitlines()[0]
             raise StorageError(
                 f"cannot save the model in {folder}: {reason}"
             ) from error
 
+    def about(self) -> dict[str, Any]:
+        """Returns what has to be known of the model to serve it."""
+        return {
+            "preprocess": config_lib.to_dict(self.preprocess),
+            "embedding_size": self.embedding_size,
+            "fingerprint": self.fingerprint(),
+        }
+
     def fingerprint(self) -> str:
-        """Tells models apart whose embeddings differ: SHA-256 of all weights."""
+        """Returns the SHA-256 of all weights, which tells models apart."""
         digest = hashlib.sha256()
-        about = config_lib.to_dict(self._preprocess)
-        digest.update(json.dumps(about, sort_keys=True).encode())
+        settings = config_lib.to_dict(self.preprocess)
+        digest.update(json.dumps(settings, sort_keys=True).encode())
         for variable in self._model.encoder.variables:
             digest.update(str(tuple(variable.shape)).encode())
             digest.update(variable.numpy().tobytes())
         return digest.hexdigest()
 
 
-def _named(prototypes: Prototypes) -> Named:
+def load_run(path: pathlib.Path) -> tuple[Signatures, dict[str, Any]]:
+    """Loads the model of a finished run, and what its export says of it."""
+    workdir = Workdir(path)
+    preprocess = Preprocess.from_config(workdir.load_config())
+    runs.check_finished(workdir)
+    trained = runs.load_model(workdir)
+    signatures = Signatures(trained.model, preprocess)
+    about = {
+        "method": trained.config.method,
+        "dataset": trained.config.dataset,
+        "step": trained.step,
+        **signatures.about(),
+        "accuracy": _accuracy_rows(workdir.result, trained.model.head),
+        "config": config_lib.to_dict(trained.config),
+    }
+    return signatures, about
+
+
+def _accuracy_rows(result: pathlib.Path, head: Head) -> list[dict[str, Any]]:
+    """Returns the rows of a result that were measured with prototypes.
+
+    A head that learns from unlabelled points answers "none" in a way of its own, which
+    is not what is exported.
+    """
+    content = files.read_json(result)
+    rows = content.get("test") if isinstance(content, dict) else None
+    if not isinstance(rows, list) or not all(map(_is_row, rows)):
+        raise UserError(f"{result} holds no test rows; the training command makes it")
+    return [row for row in rows if not (head.uses_unlabeled and row["adapt"] == "none")]
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, dict) and row.keys() >= {"adapt", "way", "shot", "accuracy"}
+
+
+def _name_prototypes(prototypes: Prototypes) -> NamedTensors:
     return {"prototypes": prototypes.means, "counts": prototypes.counts}
 
 
-def _answer(prototypes: tf.Tensor, embeddings: tf.Tensor) -> Named:
+def _classify(prototypes: tf.Tensor, embeddings: tf.Tensor) -> NamedTensors:
     scores = answers.scores(prototypes, embeddings)
     return {
         "labels": tf.argmax(scores, axis=-1, output_type=tf.int32),

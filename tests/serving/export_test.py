@@ -14,8 +14,9 @@ from prwn_tf import build, files, locks
 from prwn_tf import config as config_lib
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.serving import export as export_lib
-from prwn_tf.serving import manifest, models, trained
+from prwn_tf.serving import manifest, models, signatures
 from tests.oracle import encoder as encoder_oracle
 from tests.oracle import prototypes as oracle
 from tests.oracle import walk as walk_oracle
@@ -85,8 +86,8 @@ def alone(exported, episode, tmp_path_factory):
         cwd=folder,
         capture_output=True,
     )
-    with np.load(folder / "out.npz") as found:
-        return dict(found)
+    with np.load(folder / "out.npz") as actual:
+        return dict(actual)
 
 
 def test_signatures_are_there_without_us(alone):
@@ -123,8 +124,8 @@ def test_embeddings_match_the_oracle(alone, episode, workdir):
 
 
 def test_and_those_of_the_run_itself(alone, episode, workdir):
-    found = models.open_workdir(workdir).embed(episode["support"])
-    np.testing.assert_allclose(alone["support"], found, atol=1e-6)
+    actual = models.open_workdir(workdir).embed(episode["support"])
+    np.testing.assert_allclose(alone["support"], actual, atol=1e-6)
 
 
 def test_the_rest_matches_the_oracle(alone, episode):
@@ -158,18 +159,18 @@ def test_the_rest_matches_the_oracle(alone, episode):
 
 
 def test_manifest_says_what_it_is(exported):
-    found = json.loads((exported / manifest.NAME).read_text())
-    assert found["method"] == "prwn"
-    assert found["step"] == made.STEP
-    assert found["accuracy"][0]["accuracy"] == made.ACCURACY
-    assert found["config"]["train"]["way"] > 1
-    assert found["preprocess"] == {"size": 28, "channels": 1, "canvas": 28}
-    assert sorted(found["files"]) == sorted(
+    actual = json.loads((exported / manifest.NAME).read_text())
+    assert actual["method"] == "prwn"
+    assert actual["step"] == made.STEP
+    assert actual["accuracy"][0]["accuracy"] == made.ACCURACY
+    assert actual["config"]["train"]["way"] > 1
+    assert actual["preprocess"] == {"size": 28, "channels": 1, "canvas": 28}
+    assert sorted(actual["files"]) == sorted(
         path.relative_to(exported).as_posix()
         for path in exported.rglob("*")
         if path.is_file() and path.name != manifest.NAME
     )
-    assert "tensorflow" in found["versions"]
+    assert "tensorflow" in actual["versions"]
 
 
 def test_shown_by_tensorflows_own_tool(exported):
@@ -278,7 +279,21 @@ def test_two_exports_to_one_folder(workdir, tmp_path):
 
 def test_heads_with_a_way_of_their_own_are_exported_as_prototypes(tmp_path):
     run = made.write_run(tmp_path / "run", "soft_kmeans")
-    assert [row["adapt"] for row in trained.load(run).about["accuracy"]] == ["refine"]
+    _, about = signatures.load_run(run)
+    assert [row["adapt"] for row in about["accuracy"]] == ["refine"]
+
+
+def test_heads_that_are_more_than_prototypes_are_refused(
+    workdir, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(PrototypeHead, "by_prototypes", False)
+    for use in (
+        lambda: export_lib.export(workdir, tmp_path / "model"),
+        lambda: models.open_workdir(workdir),
+    ):
+        with pytest.raises(UserError, match=r"PrototypeHead, is more.*use .*evaluate"):
+            use()
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize(
@@ -304,7 +319,8 @@ def test_damaged_weights_are_passed_over(workdir, tmp_path):
         content = path.read_bytes()
         newer = path.name.replace(f"-{made.STEP}.", f"-{made.STEP + 1}.")
         path.with_name(newer).write_bytes(content[: len(content) // 2])
-    assert trained.load(run).about["step"] == made.STEP
+    _, about = signatures.load_run(run)
+    assert about["step"] == made.STEP
 
 
 def test_points_of_a_plane_are_no_images(workdir, tmp_path):
@@ -313,4 +329,4 @@ def test_points_of_a_plane_are_no_images(workdir, tmp_path):
     toy = values | {"dataset": "spiral", "image_shape": [1, 1, 2], "encoder": "mlp"}
     files.write_json(run / "config.json", toy)
     with pytest.raises(UserError, match="not square images"):
-        trained.load(run)
+        signatures.load_run(run)

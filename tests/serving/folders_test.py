@@ -8,9 +8,9 @@ from tests.data import made
 def test_classes_and_their_files(tmp_path):
     made.class_folders(tmp_path, ["ant", "bee"], images=2)
     (tmp_path / "ant" / "notes.txt").write_text("")
-    found = folders.support(tmp_path)
-    assert list(found) == ["ant", "bee"]
-    assert [path.rsplit("/", 2)[1:] for path in found["ant"]] == [
+    actual = folders.support(tmp_path)
+    assert list(actual) == ["ant", "bee"]
+    assert [path.rsplit("/", 2)[1:] for path in actual["ant"]] == [
         ["ant", "0.png"],
         ["ant", "1.png"],
     ]
@@ -28,8 +28,8 @@ def test_names_that_are_the_same_for_people(tmp_path, names):
 def test_one_image(tmp_path):
     path = tmp_path / "photo.png"
     path.write_bytes(b"")
-    found = folders.images(path, "query")
-    assert [found.name(each) for each in found.paths] == ["photo.png"]
+    actual = folders.images(path, "query")
+    assert [actual.name(each) for each in actual.paths] == ["photo.png"]
 
 
 def test_one_class(tmp_path):
@@ -56,9 +56,9 @@ def test_images_of_any_folder(tmp_path):
     made.write(tmp_path / "deep" / "er" / "ä.png", made.png(0, 0))
     made.write(tmp_path / "a.webp", b"RIFF")
     made.write(tmp_path / ".hidden.png", b"")
-    found = folders.images(tmp_path, "query")
-    assert [found.name(path) for path in found.paths] == ["b.png", "deep/er/ä.png"]
-    assert [found.name(path) for path in found.others] == ["a.webp"]
+    actual = folders.images(tmp_path, "query")
+    assert [actual.name(path) for path in actual.paths] == ["b.png", "deep/er/ä.png"]
+    assert [actual.name(path) for path in actual.others] == ["a.webp"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from prwn_tf.serving import folders, predictions
 from prwn_tf.serving.gallery import choice, page, thumbnails
-from prwn_tf.serving.predictions import Found, Prediction
+from prwn_tf.serving.predictions import Prediction, Predictions
 from tests.serving import made
 
 HOSTILE = "<script>alert(1)</script>&\"'.png"
@@ -45,13 +45,13 @@ def shown(model, tmp_path_factory):
     made.write_folders(folder / "query", {k: v[2:9] for k, v in drawn.items()})
     made.write_folders(folder / "unlabeled", {k: v[9:13] for k, v in drawn.items()})
     (folder / "query" / HOSTILE.replace("/", "_")).write_bytes(b"<html>")
-    found = predictions.predict(
+    made_predictions = predictions.predict(
         model,
         folders.support(folder / "support"),
         folders.images(folder / "query", "query"),
         folders.images(folder / "unlabeled", "unlabeled"),
     )
-    page.write(folder / "gallery.html", found, model, HOSTILE)
+    page.write(folder / "gallery.html", made_predictions, model, HOSTILE)
     return folder / "gallery.html"
 
 
@@ -105,26 +105,30 @@ def some(count: int, label: str = "ant", **more) -> list[Prediction]:
     ]
 
 
-def found_of(queries, unlabeled=(), trusted=(), classes=("ant", "bee")) -> Found:
+def predictions_of(
+    queries, unlabeled=(), trusted=(), classes=("ant", "bee")
+) -> Predictions:
     support = {name: [f"/{name}/x"] for name in classes}
     crowd = list(unlabeled)
-    return Found(None, support, list(queries), crowd, frozenset(trusted), "filter")
+    return Predictions(
+        None, support, list(queries), crowd, frozenset(trusted), "filter"
+    )
 
 
 def test_the_ends_of_a_large_class_are_chosen():
-    chosen = choice.choose(found_of(some(1000)))
+    chosen = choice.choose(predictions_of(some(1000)))
     ant, bee = chosen.classes
-    _, few = choice.ANSWERS
+    _, few = choice.ANSWERS_RANGE
     assert [each.margin for each in ant.most] == list(range(999, 999 - few, -1))
     assert [each.margin for each in ant.least] == list(range(few))
     assert (ant.predicted, bee.predicted) == (1000, 0)
     assert bee.most == bee.least == []
     # The least like any class come first, and none that is like one.
-    assert [each.margin for each in chosen.doubted] == list(range(choice.DOUBTED))
+    assert [each.margin for each in chosen.doubted] == list(range(choice.MAX_DOUBTED))
 
 
 def test_a_small_class_is_shown_once():
-    chosen = choice.choose(found_of(some(5)))
+    chosen = choice.choose(predictions_of(some(5)))
     assert [each.margin for each in chosen.classes[0].most] == [4, 3, 2, 1, 0]
     assert not chosen.classes[0].least
     assert len(chosen.doubted) == 3
@@ -133,7 +137,7 @@ def test_a_small_class_is_shown_once():
 def test_the_filter_decides_what_is_trusted():
     crowd = [*some(100), Prediction("/bad", "bad", problem="is empty")]
     trusted = {f"/ant/{index}" for index in range(50, 100)}
-    chosen = choice.choose(found_of([], crowd, trusted))
+    chosen = choice.choose(predictions_of([], crowd, trusted))
     assert {each.path for each in chosen.trusted} == trusted
     assert [each.file for each in chosen.aside] == [f"ant/{i}" for i in range(50)]
 
@@ -141,7 +145,7 @@ def test_the_filter_decides_what_is_trusted():
 def test_pages_are_bounded_however_many_images_there_are():
     names = [f"class{index}" for index in range(400)]
     queries = [each for name in names for each in some(40, name)]
-    chosen = choice.choose(found_of(queries, some(5000), (), names))
+    chosen = choice.choose(predictions_of(queries, some(5000), (), names))
     assert len(chosen.paths()) < 400 * (2 + 2 * 3) + 200
 
 
@@ -158,12 +162,12 @@ def test_thumbnails_keep_their_shape(tmp_path):
     photo = photo[:2] + b"\xff\xe1\0" + bytes([2 + len(exif)]) + exif + photo[2:]
     paths.append(str(tmp_path / "photo.jpg"))
     (tmp_path / "photo.jpg").write_bytes(photo)
-    found = thumbnails.thumbnails([*paths, str(tmp_path / "gone.png")])
+    actual = thumbnails.thumbnails([*paths, str(tmp_path / "gone.png")])
     size = thumbnails.SIZE
     shapes = [(size // 2, size), (size, size // 4), (size, size), (size, size // 2)]
     expected = [(*shape, 3) for shape in shapes]
-    assert list(found) == paths
-    for source, shape in zip(found.values(), expected, strict=True):
+    assert list(actual) == paths
+    for source, shape in zip(actual.values(), expected, strict=True):
         content = base64.b64decode(source.removeprefix("data:image/jpeg;base64,"))
         pixels = tf.io.decode_jpeg(content).numpy()
         assert pixels.shape == shape

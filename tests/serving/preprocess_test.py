@@ -67,8 +67,8 @@ def test_drawings_of_omniglot_are_sampled_without_smoothing():
     row = stripes[0, 0, :, 0].astype(float)
     expected = row[left] * (left + 1 - centers) + row[left + 1] * (centers - left)
 
-    found = prepared(OMNIGLOT, stripes)[0, 10, :, 0]
-    np.testing.assert_allclose(found, expected, atol=1)
+    actual = prepared(OMNIGLOT, stripes)[0, 10, :, 0]
+    np.testing.assert_allclose(actual, expected, atol=1)
     smooth = prepared(DRAWINGS, stripes)[0, 10, :, 0]
     assert np.abs(smooth - expected).max() > 50
 
@@ -77,18 +77,18 @@ def test_larger_drawings_are_smoothed_to_the_same_canvas():
     small = np.zeros((1, 105, 105, 1), np.uint8)
     small[:, 30:60, 20:80] = 200
     large = small.repeat(8, axis=1).repeat(8, axis=2)
-    found = prepared(OMNIGLOT, large).astype(int)
-    assert np.abs(found - prepared(OMNIGLOT, small)).mean() < 2
+    actual = prepared(OMNIGLOT, large).astype(int)
+    assert np.abs(actual - prepared(OMNIGLOT, small)).mean() < 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 4), (3, 500, 3), (28, 27, 1)])
 def test_any_size_and_number(kind, shape):
     for number in (0, 1, 3):
-        found = prepared(kind, np.full((number, *shape), 40, np.uint8))
-        assert found.shape == (number, 28, 28, kind.channels)
+        actual = prepared(kind, np.full((number, *shape), 40, np.uint8))
+        assert actual.shape == (number, 28, 28, kind.channels)
         if shape[-1] != 4:
-            assert (found == 40).all()
+            assert (actual == 40).all()
 
 
 def test_other_channels_are_refused():
@@ -106,10 +106,10 @@ def test_files_and_pixels_are_prepared_alike(kind):
     decoded, problems = kind.decoder()(contents)
     assert not problems
     np.testing.assert_array_equal(prepared(kind, decoded), in_graph)
-    for image, found in zip(images, in_graph, strict=True):
+    for image, actual in zip(images, in_graph, strict=True):
         if kind.background is not None or image.shape[-1] != 4:
             [expected] = prepared(kind, image[None])
-            np.testing.assert_allclose(found.astype(int), expected, atol=1)
+            np.testing.assert_allclose(actual.astype(int), expected, atol=1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,6 +125,6 @@ def test_photographs_are_turned_and_shrunk_alike(kind):
     np.testing.assert_array_equal(prepared(kind, decoded), in_graph)
 
     upright = prepared(kind, np.rot90(large[1], -1)[None])
-    found = in_graph[1].astype(int)
-    assert np.abs(found - upright[0]).mean() < 2
-    assert np.abs(found - upright[0, ::-1, ::-1]).mean() > 5
+    actual = in_graph[1].astype(int)
+    assert np.abs(actual - upright[0]).mean() < 2
+    assert np.abs(actual - upright[0, ::-1, ::-1]).mean() > 5

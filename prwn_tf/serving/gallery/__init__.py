@@ -1,1 +1,1 @@
-"""What `predict` found, as one page that a browser shows without any network."""
+"""What came of `predict`, as one page that a browser shows without any network."""

@@ -1,16 +1,16 @@
-"""Which images a page shows: a bounded number, however many there are."""
+"""The images that a page shows: a bounded number, however many there are."""
 
 import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
 
-from prwn_tf.serving.predictions import Found, Prediction
+from prwn_tf.serving.predictions import Prediction, Predictions
 
-SHOWN = 300  # images of all classes together that are most, and as many that are least
-EXAMPLES = (2, 12)  # of a class, at least and at most
-ANSWERS = (3, 18)  # of a class, at either end
-CROWD = 60  # unlabelled images that are trusted, and as many that are not
-DOUBTED = 24  # queries that are least like any class
+MAX_CERTAIN = 300  # most certain images of all classes, and as many least certain
+EXAMPLES_RANGE = (2, 12)  # examples of a class, at least and at most
+ANSWERS_RANGE = (3, 18)  # answers of a class at either end, at least and at most
+MAX_UNLABELED = 60  # unlabelled images that are trusted, and as many that are not
+MAX_DOUBTED = 24  # queries that are least like any class
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +19,7 @@ class ClassChoice:
 
     Attributes:
         examples: paths of images that the user gave.
+        examples_given: how many there were.
         most, least: certain predictions; `least` is empty if `most` holds all.
         predicted: how many images got this label.
         certainty: mean probability of those.
@@ -35,7 +36,12 @@ class ClassChoice:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What is shown."""
+    """What a page shows.
+
+    Attributes:
+        doubted: queries that are perhaps of none of the classes.
+        trusted, aside: unlabelled images that the filter keeps, and that it does not.
+    """
 
     classes: Sequence[ClassChoice]
     doubted: Sequence[Prediction]
@@ -43,45 +49,48 @@ class Choice:
     aside: Sequence[Prediction]
 
     def paths(self) -> list[str]:
-        """The images whose thumbnails are needed, each once."""
-        found = [path for each in self.classes for path in each.examples]
+        """Returns the images whose thumbnails are needed, each once."""
+        paths = [path for each in self.classes for path in each.examples]
         parts = [part for each in self.classes for part in (each.most, each.least)]
         parts += [self.doubted, self.trusted, self.aside]
-        found += [prediction.path for part in parts for prediction in part]
-        return list(dict.fromkeys(found))
+        paths += [prediction.path for part in parts for prediction in part]
+        return list(dict.fromkeys(paths))
 
 
-def choose(found: Found) -> Choice:
-    """The most and the least certain of everything."""
+def choose(predictions: Predictions) -> Choice:
+    """Chooses the most and the least certain of everything."""
     by_class: dict[str, list[Prediction]] = defaultdict(list)
-    for prediction in found.queries:
+    for prediction in predictions.queries:
         if not prediction.problem:
             by_class[prediction.label].append(prediction)
-    usable = [each for each in found.unlabeled if not each.problem]
+    usable = [each for each in predictions.unlabeled if not each.problem]
     usable.sort(key=_doubt)
-    doubted = [each for each in found.queries if each.out_of_class >= 0.5]
+    trusted = [each for each in usable if each.path in predictions.trusted]
+    aside = [each for each in usable[::-1] if each.path not in predictions.trusted]
+    doubted = [each for each in predictions.queries if each.out_of_class >= 0.5]
     doubted.sort(key=_doubt, reverse=True)
     return Choice(
         classes=[
-            _of_class(name, paths, by_class[name], len(found.support))
-            for name, paths in found.support.items()
+            _choose_of_class(name, paths, by_class[name], len(predictions.support))
+            for name, paths in predictions.support.items()
         ],
-        doubted=doubted[:DOUBTED],
-        trusted=[each for each in usable if each.path in found.trusted][:CROWD],
-        aside=[each for each in usable[::-1] if each.path not in found.trusted][:CROWD],
+        doubted=doubted[:MAX_DOUBTED],
+        trusted=trusted[:MAX_UNLABELED],
+        aside=aside[:MAX_UNLABELED],
     )
 
 
-def _of_class(
+def _choose_of_class(
     name: str, paths: Sequence[str], predicted: list[Prediction], classes: int
 ) -> ClassChoice:
+    """Chooses what is shown of a class, one of several."""
     predicted = sorted(predicted, key=lambda each: (-each.margin, each.file))
-    few = _share(classes, ANSWERS)
+    few = _share(classes, ANSWERS_RANGE)
     split = len(predicted) > 2 * few
     likely = [each.probability for each in predicted]
     return ClassChoice(
         name=name,
-        examples=paths[: _share(classes, EXAMPLES)],
+        examples=paths[: _share(classes, EXAMPLES_RANGE)],
         examples_given=len(paths),
         most=predicted[:few] if split else predicted,
         least=predicted[: -few - 1 : -1] if split else [],
@@ -91,9 +100,11 @@ def _of_class(
 
 
 def _share(classes: int, bounds: tuple[int, int]) -> int:
+    """Returns how many images each of several classes may show."""
     least, most = bounds
-    return max(least, min(most, SHOWN // classes))
+    return max(least, min(most, MAX_CERTAIN // classes))
 
 
 def _doubt(prediction: Prediction) -> tuple[float, float]:
+    """Returns what images are sorted by, those most like a class first."""
     return prediction.out_of_class, -prediction.margin

@@ -15,10 +15,11 @@ from prwn_tf import files
 from prwn_tf.serving.gallery import choice, thumbnails
 from prwn_tf.serving.gallery.choice import Choice, ClassChoice
 from prwn_tf.serving.models import ServedModel
-from prwn_tf.serving.predictions import Found, Prediction
+from prwn_tf.serving.predictions import Prediction, Predictions
 
 DOUBTFUL = 0.6  # probabilities below this are marked
-_USES = {
+MAX_PROBLEMS = 200  # unreadable images that are listed
+ADAPT_TEXTS = {
     "before": "The classes were learned before.",
     "none": "Unlabelled images did not move the classes.",
     "refine": "All unlabelled images moved the classes.",
@@ -33,31 +34,33 @@ SORTS = {
 }
 
 
-def write(path: pathlib.Path, found: Found, model: ServedModel, title: str) -> None:
-    """Writes the page of what `predict` found."""
-    chosen = choice.choose(found)
+def write(
+    path: pathlib.Path, predictions: Predictions, model: ServedModel, title: str
+) -> None:
+    """Writes the page of what came of `predict`."""
+    chosen = choice.choose(predictions)
     sources = thumbnails.thumbnails(chosen.paths())
-    files.write_text(path, page(found, chosen, sources, model, title))
+    files.write_text(path, page(predictions, chosen, sources, model, title))
 
 
 def page(
-    found: Found,
+    predictions: Predictions,
     chosen: Choice,
     sources: Mapping[str, str],
     model: ServedModel,
     title: str,
 ) -> str:
-    """The whole page; `sources` are the thumbnails by path."""
+    """Returns the whole page; `sources` are the thumbnails by path."""
     style, script = _asset("style.css"), _asset("script.js")
     parts = [
-        _header(found, model, title),
+        _header(predictions, model, title),
         _controls(chosen),
         "<main>",
         *(_class(i, each, sources) for i, each in enumerate(chosen.classes)),
         _doubted(chosen, sources),
-        _unlabeled(chosen, found, sources),
-        _problems(found),
-        _legend(found),
+        _unlabeled(chosen, predictions, sources),
+        _problems(predictions),
+        _legend(predictions),
         "</main>",
     ]
     return f"""<!DOCTYPE html>
@@ -75,55 +78,61 @@ img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'">
 
 
 def _asset(name: str) -> str:
+    """Returns the text of a file beside this one."""
     folder = importlib.resources.files("prwn_tf.serving.gallery")
     return (folder / name).read_text(encoding="utf-8")
 
 
 def _digest(content: str) -> str:
+    """Returns the hash by which the page allows a style or a script."""
     digest = hashlib.sha256(content.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def _text(value: object) -> str:
+    """Escapes text for the page."""
     return html.escape(str(value))
 
 
 def _count(number: int, what: str) -> str:
+    """Returns a number of things in words: "1 image", "2,000 images"."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _percent(probability: float) -> str:
-    """Never 100 % of what is not quite certain."""
+    """Returns whole per cent, but never 100 of what is not quite certain."""
     return "&gt;99 %" if probability > 0.995 else f"{100 * probability:.0f} %"
 
 
-# --- Parts of the page, from above
+# --- Parts of the page, from the top
 
 
-def _header(found: Found, model: ServedModel, title: str) -> str:
-    examples = sum(map(len, found.support.values()))
-    labelled = sum(not each.problem for each in found.queries)
+def _header(predictions: Predictions, model: ServedModel, title: str) -> str:
+    """Returns the title and the numbers of everything."""
+    examples = sum(map(len, predictions.support.values()))
+    labelled = sum(not each.problem for each in predictions.queries)
     facts = [
-        (f"{len(found.support):,}", "classes"),
+        (f"{len(predictions.support):,}", "classes"),
         *([(f"{examples:,}", "examples")] if examples else []),
         (f"{labelled:,}", "images labelled"),
     ]
-    if found.unlabeled:
-        trusted = f"{len(found.trusted):,} of {len(found.unlabeled):,}"
+    if predictions.unlabeled:
+        trusted = f"{len(predictions.trusted):,} of {len(predictions.unlabeled):,}"
         facts.append((trusted, "unlabelled trusted"))
-    if found.problems:
-        facts.append((f"{len(found.problems):,}", "unreadable"))
+    if predictions.problems:
+        facts.append((f"{len(predictions.problems):,}", "unreadable"))
     about = model.about
     tiles = "".join(f"<li><b>{number}</b> {what}</li>" for number, what in facts)
     return (
         f"<header><h1>{_text(title)}</h1><ul class=facts>{tiles}</ul>"
         f"<p>Labelled by {_text(about.get('method'))}, trained on "
-        f"{_text(about.get('dataset'))}. {_USES[found.adapt]}</p>"
+        f"{_text(about.get('dataset'))}. {ADAPT_TEXTS[predictions.adapt]}</p>"
         "</header>"
     )
 
 
 def _controls(chosen: Choice) -> str:
+    """Returns what sorts and searches, and the links to all sections."""
     options = "".join(f"<option value={k}>{v}</option>" for k, v in SORTS.items())
     links = [(f"class-{i}", each.name) for i, each in enumerate(chosen.classes)]
     links += [("doubted", "None of them?")] * bool(chosen.doubted)
@@ -138,26 +147,29 @@ def _controls(chosen: Choice) -> str:
     )
 
 
-def _class(index: int, shown: ClassChoice, sources: Mapping[str, str]) -> str:
-    more = shown.examples_given - len(shown.examples)
-    examples = "".join(_image(path, sources, "example") for path in shown.examples)
+def _class(index: int, chosen: ClassChoice, sources: Mapping[str, str]) -> str:
+    """Returns the section of a class."""
+    more = chosen.examples_given - len(chosen.examples)
+    examples = "".join(_image(path, sources, "example") for path in chosen.examples)
     hidden = f"<span class=more>and {more:,} more</span>" * (more > 0)
-    number, mean = _count(shown.predicted, "image"), _percent(shown.certainty)
-    about = f"{number}, {mean} on average" if shown.predicted else "no image"
-    given = _count(shown.examples_given, "example")
+    number, mean = _count(chosen.predicted, "image"), _percent(chosen.certainty)
+    about = f"{number}, {mean} on average" if chosen.predicted else "no image"
+    given = _count(chosen.examples_given, "example")
     examples = (
         f"<div class=examples><span class=what>Your {given}</span>{examples}{hidden}"
         "</div>"
-    ) * bool(shown.examples_given)
-    grids = _grid("Most certain" * bool(shown.least), shown.most, sources)
-    grids += _grid("Least certain", shown.least, sources)
+    ) * bool(chosen.examples_given)
+    grids = _grid("Most certain" * bool(chosen.least), chosen.most, sources)
+    grids += _grid("Least certain", chosen.least, sources)
     return (
-        f"<section id=class-{index}><h2>{_text(shown.name)} <small>{about}</small></h2>"
+        f"<section id=class-{index}>"
+        f"<h2>{_text(chosen.name)} <small>{about}</small></h2>"
         f"{examples}{grids}</section>"
     )
 
 
 def _doubted(chosen: Choice, sources: Mapping[str, str]) -> str:
+    """Returns the section of queries that are perhaps of no class."""
     if not chosen.doubted:
         return ""
     return (
@@ -167,28 +179,32 @@ def _doubted(chosen: Choice, sources: Mapping[str, str]) -> str:
     )
 
 
-def _unlabeled(chosen: Choice, found: Found, sources: Mapping[str, str]) -> str:
-    if not found.unlabeled:
+def _unlabeled(
+    chosen: Choice, predictions: Predictions, sources: Mapping[str, str]
+) -> str:
+    """Returns the section of what the filter keeps and what it sets aside."""
+    if not predictions.unlabeled:
         return ""
-    aside = sum(not each.problem for each in found.unlabeled) - len(found.trusted)
+    usable = sum(not each.problem for each in predictions.unlabeled)
+    aside = usable - len(predictions.trusted)
     return (
         "<section id=unlabeled><h2>Unlabelled images <small>what the filter made of "
         "them</small></h2>"
-        + _grid(f"Trusted ({len(found.trusted):,})", chosen.trusted, sources)
+        + _grid(f"Trusted ({len(predictions.trusted):,})", chosen.trusted, sources)
         + _grid(f"Set aside ({aside:,})", chosen.aside, sources)
         + "</section>"
     )
 
 
-def _problems(found: Found) -> str:
-    if not found.problems:
+def _problems(predictions: Predictions) -> str:
+    """Returns the section of images that could not be read."""
+    if not predictions.problems:
         return ""
-    shown = found.problems[:200]
     rows = "".join(
         f"<tr><td>{_text(each.file)}</td><td>{_text(each.problem)}</td></tr>"
-        for each in shown
+        for each in predictions.problems[:MAX_PROBLEMS]
     )
-    more = len(found.problems) - len(shown)
+    more = len(predictions.problems) - MAX_PROBLEMS
     rest = f"<p>and {more:,} more, in predictions.csv</p>" * (more > 0)
     return (
         "<section id=problems><h2>Could not be read <small>and have no label</small>"
@@ -196,8 +212,9 @@ def _problems(found: Found) -> str:
     )
 
 
-def _legend(found: Found) -> str:
-    crowd = "unlabelled images" if found.unlabeled else "other images"
+def _legend(predictions: Predictions) -> str:
+    """Returns the explanation of what stands on a card."""
+    crowd = "unlabelled images" if predictions.unlabeled else "other images"
     return (
         "<footer><h2>How to read this</h2><dl>"
         "<dt>98 %</dt><dd>The probability of the label. Amber below "
@@ -213,6 +230,7 @@ def _legend(found: Found) -> str:
 def _grid(
     title: str, predictions: Sequence[Prediction], sources: Mapping[str, str]
 ) -> str:
+    """Returns cards side by side under a title."""
     if not predictions:
         return ""
     heading = f"<h3>{_text(title)}</h3>" if title else ""
@@ -220,24 +238,28 @@ def _grid(
     return f"{heading}<div class=grid>{cards}</div>"
 
 
-def _card(shown: Prediction, sources: Mapping[str, str]) -> str:
-    doubt = " doubtful" * (shown.probability < DOUBTFUL)
-    name = pathlib.PurePosixPath(shown.file).name
+def _card(prediction: Prediction, sources: Mapping[str, str]) -> str:
+    """Returns an image with its label, and what the script sorts it by."""
+    doubt = " doubtful" * (prediction.probability < DOUBTFUL)
+    file, label = _text(prediction.file), _text(prediction.label)
+    name = pathlib.PurePosixPath(prediction.file).name
     return (
-        f'<figure class="card{doubt}" data-margin="{shown.margin:.6g}" '
-        f'data-outside="{shown.out_of_class:.6g}" data-name="{_text(shown.file)}" '
-        f'data-label="{_text(shown.label)}">{_image(shown.path, sources, shown.file)}'
-        f'<figcaption><b title="{_text(shown.label)}">{_text(shown.label)}</b>'
-        f'<meter min=0 max=1 value="{shown.probability:.4f}"></meter>'
-        f"<i>{_percent(shown.probability)}</i>"
-        f"<small>then {_text(shown.runner_up)}</small>"
-        f"<small>outside {shown.out_of_class:.2f}</small>"
-        f'<small class=file title="{_text(shown.file)}">{_text(name)}</small>'
+        f'<figure class="card{doubt}" data-margin="{prediction.margin:.6g}" '
+        f'data-outside="{prediction.out_of_class:.6g}" data-name="{file}" '
+        f'data-label="{label}">'
+        f"{_image(prediction.path, sources, prediction.file)}"
+        f'<figcaption><b title="{label}">{label}</b>'
+        f'<meter min=0 max=1 value="{prediction.probability:.4f}"></meter>'
+        f"<i>{_percent(prediction.probability)}</i>"
+        f"<small>then {_text(prediction.runner_up)}</small>"
+        f"<small>outside {prediction.out_of_class:.2f}</small>"
+        f'<small class=file title="{file}">{_text(name)}</small>'
         "</figcaption></figure>"
     )
 
 
 def _image(path: str, sources: Mapping[str, str], alt: str) -> str:
+    """Returns a thumbnail, or a word in its place."""
     source = sources.get(path)
     if source is None:
         return '<span class="thumb gone">gone</span>'

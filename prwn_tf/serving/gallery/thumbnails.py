@@ -16,19 +16,19 @@ WHITE = 255
 
 
 def thumbnails(paths: Sequence[str]) -> dict[str, str]:
-    """Path -> the source of an <img>; images that cannot be decoded are missing."""
-    decoder, found = Decoder(SIZE, background=WHITE), {}
-    for some, contents in decoder_lib.loaded(raw.read_file, paths, {}):
+    """Returns the source of an <img> for each path whose image can be decoded."""
+    decoder, sources = Decoder(SIZE, background=WHITE), {}
+    for part, contents in decoder_lib.loaded(raw.read_file, paths, {}):
         squares, problems = decoder(contents)
-        pairs = enumerate(zip(some, contents, strict=True))
+        pairs = enumerate(zip(part, contents, strict=True))
         usable = [pair for place, pair in pairs if place not in problems]
         for (path, content), square in zip(usable, squares, strict=True):
-            found[path] = _source(square, *_shape(content))
-    return found
+            sources[path] = _source(square, *_shape(content))
+    return sources
 
 
 def _shape(content: bytes) -> tuple[int, int]:
-    """Height and width of a thumbnail, of which the longer side is SIZE."""
+    """Returns height and width of a thumbnail, whose longer side is SIZE."""
     _, *sides = header.read(content)
     height, width = (max(1, SIZE * side // max(sides)) for side in sides)
     on_its_side = exif.is_on_its_side(exif.orientation(tf.constant(content)))
@@ -36,6 +36,7 @@ def _shape(content: bytes) -> tuple[int, int]:
 
 
 def _source(square: tf.Tensor, height: int, width: int) -> str:
+    """Returns a thumbnail as the source of an <img>."""
     shaped = decoding.shrink(square, height, width)
     content = tf.io.encode_jpeg(shaped, quality=QUALITY).numpy()
     return f"data:image/jpeg;base64,{base64.b64encode(content).decode('ascii')}"
