@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).parent
 VERSION = re.search(
     r'^__version__ = "(.+)"$', (HERE / "prwn_tf/__init__.py").read_text(), re.MULTILINE
 )
-FIGURES = ["matplotlib>=3.8", "scikit-learn>=1.4"]
+FIGURES = ["matplotlib>=3.8"]
 
 setuptools.setup(
     name="prwn_tf",
@@ -25,6 +25,7 @@ setuptools.setup(
         "importlib_resources>=6",
         "keras>=3.15",
         "numpy>=1.26",
+        "scikit-learn>=1.4",
         "tensorboard>=2.20",
         "tensorflow>=2.20",
         "tensorflow-datasets>=4.9.7",

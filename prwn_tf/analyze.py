@@ -40,8 +40,7 @@ flags.adopt_module_key_flags(define)
 def main() -> None:
     what = read.chosen("what", ANALYSES)
     found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
-    if "embedding" in what:
-        figures.require("sklearn")
+    figures.require()
     spec, test = episodes(found[0].config.test)
     stores = runs.open_data(found, cli.data_dir())
     split = pools.whole(stores[FLAGS.split], FLAGS.split)

@@ -54,14 +54,13 @@ STYLE = {
 }
 
 
-def require(*packages: str) -> None:
-    """Raises unless the packages that draw are installed."""
-    for package in ("matplotlib", *packages):
-        if importlib.util.find_spec(package) is None:
-            raise UserError(
-                f"figures need the package {package}, which is not installed; run: "
-                "pip install -e '.[figures]'"
-            )
+def require() -> None:
+    """Raises unless matplotlib is installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UserError(
+            "figures need the package matplotlib, which is not installed; run: "
+            "pip install -e '.[figures]'"
+        )
 
 
 def rendered(draw: Callable[..., "Figure"], *arguments: Any) -> bytes:

@@ -98,7 +98,6 @@ def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
 
 def tsne(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
     """Coordinates that keep neighbours together: [n, D] -> [n, 2]."""
-    figures.require("sklearn")
     import threadpoolctl
     from sklearn.manifold import TSNE
 
