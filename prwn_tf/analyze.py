@@ -39,10 +39,10 @@ flags.adopt_module_key_flags(define)
 
 def main() -> None:
     what = read.chosen("what", ANALYSES)
-    found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
+    opened = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
     figures.require()
-    spec, test = episodes(found[0].config.test)
-    stores = runs.open_data(found, cli.data_dir())
+    spec, test = episodes(opened[0].config.test)
+    stores = runs.open_data(opened, cli.data_dir())
     split = pools.whole(stores[FLAGS.split], FLAGS.split)
     pools.check(split, spec)
     if "ways" in what:
@@ -55,11 +55,11 @@ def main() -> None:
         steps=FLAGS.walk_steps,
         epsilon=FLAGS.epsilon,
     )
-    output = cli.path(FLAGS.output or found[0].workdir.path / "analysis")
+    output = cli.path(FLAGS.output or opened[0].workdir.path / "analysis")
     files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
-    subjects = [run.subject(stores, FLAGS.split) for run in found]
+    subjects = [run.subject(stores, FLAGS.split) for run in opened]
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
     for name in what:
         finding = analyses.function(name)(subjects, settings)
@@ -72,9 +72,10 @@ def main() -> None:
 
 
 def episodes(test: EpisodeSpec) -> tuple[EpisodeSpec, EpisodeSpec]:
-    """Those to walk through, with 10 unlabelled images a class, and those to test on.
+    """Returns the episodes to walk through, and those to test on.
 
-    No question is asked of the former, but every episode has one.
+    The former have 10 unlabelled images a class. Nothing is asked in them, but every
+    episode has a query.
     """
     walked = read.task_spec(EpisodeSpec(test.way, test.shot, 1, unlabeled=10))
     tested = dataclasses.replace(read.task_spec(test), distractors=0)

@@ -24,24 +24,24 @@ flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    found = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
-    spec = read.task_spec(default_spec(found[0].config.test, FLAGS.way))
+    opened = runs.open_runs(map(cli.path, FLAGS.workdir), FLAGS.label)
+    spec = read.task_spec(default_spec(opened[0].config.test, FLAGS.way))
     if spec.distractors == 0 or spec.unlabeled == 0:
         raise UserError(
             "episodes need distractors among their unlabelled images, got "
             f"--distractors={spec.distractors} --unlabeled={spec.unlabeled}"
         )
-    stores = runs.open_data(found, cli.data_dir())
+    stores = runs.open_data(opened, cli.data_dir())
     pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
-    settings = read.analysis_settings(spec, found[0].config.test)
-    output = cli.path(FLAGS.output or found[0].workdir.path / "analysis")
+    settings = read.analysis_settings(spec, opened[0].config.test)
+    output = cli.path(FLAGS.output or opened[0].workdir.path / "analysis")
     files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf.analysis import distraction
 
-    subjects = [run.subject(stores, FLAGS.split) for run in found]
-    finding = distraction.find(subjects, settings)
+    subjects = [run.subject(stores, FLAGS.split) for run in opened]
+    finding = distraction.analyze(subjects, settings)
     finding.publish(output)
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
     print("\n".join(finding.lines))
@@ -52,7 +52,10 @@ def main() -> None:
 
 
 def default_spec(test: EpisodeSpec, way: int | None) -> EpisodeSpec:
-    """The paper's: as many distractor classes as ways; a query is drawn, not asked."""
+    """Returns the paper's episodes, with as many distractor classes as ways.
+
+    A query is drawn, since every episode has one, and not asked.
+    """
     return EpisodeSpec(
         test.way, test.shot, 1, unlabeled=10, distractors=way or test.way
     )

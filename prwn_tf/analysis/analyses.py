@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prwn_tf.analysis.settings import Settings
     from prwn_tf.analysis.subject import Subject
 
-# Name -> the module whose `find` is the analysis.
+# Name -> the module whose `analyze` is the analysis.
 ANALYSES = {
     "landing": "prwn_tf.analysis.landing",
     "ways": "prwn_tf.analysis.ways",
@@ -23,5 +23,5 @@ ANALYSES = {
 
 
 def function(name: str) -> Callable[[Sequence["Subject"], "Settings"], "Finding"]:
-    """The analysis of that name."""
-    return importlib.import_module(ANALYSES[name]).find
+    """Returns the analysis of that name."""
+    return importlib.import_module(ANALYSES[name]).analyze

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tqdm
 
 from prwn_tf.analysis import figures
-from prwn_tf.analysis.findings import Finding, mean_and_interval, shown
+from prwn_tf.analysis.findings import Finding, format_mean, mean_and_interval
 from prwn_tf.analysis.settings import Settings
 from prwn_tf.analysis.subject import Subject
 from prwn_tf.config import EpisodeSpec
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
-    """The average VAT loss of every run."""
+def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
+    """Measures the average VAT loss of every run."""
     losses = {
         subject.label: adversarial_loss(
             subject, settings.spec, settings.episodes, settings.epsilon
@@ -36,19 +36,19 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
     return Finding(
         name="consistency",
         lines=[
-            f"{label:12} average VAT loss {shown(values)}"
+            f"{label:12} average VAT loss {format_mean(values)}"
             for label, values in losses.items()
         ],
         numbers={**settings.about("epsilon"), "rows": rows},
         tables={"consistency": rows},
-        figures={"consistency": figures.rendered(draw, losses)},
+        figures={"consistency": figures.render(draw, losses)},
     )
 
 
 def adversarial_loss(
     subject: Subject, spec: EpisodeSpec, episodes: int, epsilon: float = 8.0
 ) -> np.ndarray:
-    """Mean VAT loss of the unlabelled points of each episode: [E].
+    """Returns the mean VAT loss of the unlabelled points of each episode: [E].
 
     Batch norm uses its moving averages, as in every test.
     """
@@ -56,7 +56,7 @@ def adversarial_loss(
         raise UserError(
             "local consistency is measured on unlabelled images, got --unlabeled=0"
         )
-    loss = _compiled(subject, epsilon)
+    loss = _compile_loss(subject, epsilon)
     progress = tqdm.tqdm(
         enumerate(subject.plans(spec, episodes)),
         desc=f"consistency of {subject.label}",
@@ -64,10 +64,12 @@ def adversarial_loss(
         disable=None,
         leave=False,
     )
-    return np.array([_episode(subject, loss, plan, index) for index, plan in progress])
+    losses = [_episode_loss(subject, loss, plan, index) for index, plan in progress]
+    return np.array(losses)
 
 
-def _episode(subject: Subject, loss: Callable, plan: Plan, index: int) -> float:
+def _episode_loss(subject: Subject, loss: Callable, plan: Plan, index: int) -> float:
+    """Returns the mean loss of one episode."""
     prototypes = mean_prototypes(subject.embeddings.gather(plan.support))  # [N, D]
     images = tf.image.convert_image_dtype(
         subject.store.read(plan.unlabeled.numpy()), tf.float32
@@ -76,7 +78,9 @@ def _episode(subject: Subject, loss: Callable, plan: Plan, index: int) -> float:
     return float(loss(prototypes, images, noise))
 
 
-def _compiled(subject: Subject, epsilon: float) -> Callable:
+def _compile_loss(subject: Subject, epsilon: float) -> Callable:
+    """Returns a function of prototypes [N, D], images [U, H, W, C] and their noise."""
+
     @tf.function(autograph=False)
     def loss(prototypes: tf.Tensor, images: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         def classify(images: tf.Tensor) -> tf.Tensor:
@@ -90,8 +94,8 @@ def _compiled(subject: Subject, epsilon: float) -> Callable:
 
 
 def draw(losses: Mapping[str, np.ndarray]) -> "Figure":
-    """A bar for each run; the lower, the smoother its answers."""
-    figure = figures.new(figures.COLUMN, 0.7 + 0.35 * len(losses))
+    """Draws a bar for each run; the lower, the smoother its answers."""
+    figure = figures.new_figure(figures.COLUMN, 0.7 + 0.35 * len(losses))
     axes = figure.subplots()
     for index, (label, values) in enumerate(losses.items()):
         mean, interval = mean_and_interval(values)

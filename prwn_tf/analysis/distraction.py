@@ -5,71 +5,78 @@ from collections.abc import Sequence
 import numpy as np
 
 from prwn_tf.analysis import figures, visit_figures
-from prwn_tf.analysis.findings import Finding, Row, floats
+from prwn_tf.analysis.findings import Finding, Row, as_floats
 from prwn_tf.analysis.settings import Settings
 from prwn_tf.analysis.subject import Subject
-from prwn_tf.analysis.visits import Visits, visits
+from prwn_tf.analysis.visits import Visits, follow_walker
 from prwn_tf.evaluation import report
 
 
-def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
-    """Where each run's walker goes, and what the filter makes of it."""
-    found = [
-        visits(subject, settings.spec, settings.episodes, settings.smoothing)
+def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
+    """Measures where each run's walker goes, and what the filter makes of it."""
+    all_visits = [
+        follow_walker(subject, settings.spec, settings.episodes, settings.smoothing)
         for subject in subjects
     ]
-    rows = [each.summary() for each in found]
+    rows = [each.summary() for each in all_visits]
     drawn = {
-        "distractors_roc": figures.rendered(visit_figures.roc, found),
-        "distractors_histogram": figures.rendered(visit_figures.histogram, found),
+        "distractors_roc": figures.render(visit_figures.draw_roc, all_visits),
+        "distractors_histogram": figures.render(
+            visit_figures.draw_histogram, all_visits
+        ),
     }
-    for subject, each in zip(subjects, found, strict=True):
+    for subject, each in zip(subjects, all_visits, strict=True):
         if not subject.store.visible:
             continue
         name = "".join(letter if letter.isalnum() else "_" for letter in each.label)
-        drawn[f"distractors_episode_{name}"] = _picture(subject, each, settings)
+        drawn[f"distractors_episode_{name}"] = _draw_episode(subject, each, settings)
     return Finding(
         name="distractors",
         lines=_table(rows),
         numbers={
             **settings.about("smoothing", "episode"),
             "rows": rows,
-            "roc": [_curve(each) for each in found],
+            "roc": [_roc_curve(each) for each in all_visits],
         },
         tables={
             "distractors": rows,
-            "distractors_episodes": [row for each in found for row in _episodes(each)],
+            "distractors_episodes": [
+                row for each in all_visits for row in _episode_rows(each)
+            ],
         },
         figures=drawn,
     )
 
 
-def _picture(subject: Subject, found: Visits, settings: Settings) -> bytes:
+def _draw_episode(subject: Subject, visits: Visits, settings: Settings) -> bytes:
+    """Draws the images of one episode in the order of their scores."""
     plan = subject.plan(settings.spec, settings.episode)
     images = subject.store.read(plan.unlabeled.numpy())
-    return figures.rendered(visit_figures.episode, found, settings.episode, images)
+    return figures.render(visit_figures.draw_episode, visits, settings.episode, images)
 
 
-def _episodes(found: Visits) -> list[Row]:
-    columns = found.episode_values()
+def _episode_rows(visits: Visits) -> list[Row]:
+    """Returns a row for each episode."""
+    columns = visits.episode_values()
     return [
-        {"run": found.label, "episode": index}
-        | floats(zip(columns, values, strict=True))
+        {"run": visits.label, "episode": index}
+        | as_floats(zip(columns, values, strict=True))
         for index, values in enumerate(np.stack([*columns.values()], axis=1))
     ]
 
 
-def _curve(found: Visits) -> Row:
-    curve = found.separation
+def _roc_curve(visits: Visits) -> Row:
+    """Returns the mean ROC curve of a run."""
+    curve = visits.separation
     return {
-        "run": found.label,
+        "run": visits.label,
         "distractors_taken": curve.alarms.tolist(),
         "clean_found": curve.caught.mean(axis=0).tolist(),
     }
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
-    """What to read at the terminal; the files have more."""
+    """Returns lines for the terminal; the files have more."""
     columns = {
         "p_clean": "p_clean_smoothed",
         "unsmoothed": "p_clean_raw",
@@ -77,10 +84,10 @@ def _table(rows: Sequence[Row]) -> list[str]:
         "clean of the kept": "clean_share_of_kept",
     }
 
-    def shown(row: Row, name: str) -> str:
+    def cell(row: Row, name: str) -> str:
         return f"{row[name]:.3f} ± {row[f'{name}_interval']:.3f}"
 
     cells = [
-        [row["run"], *(shown(row, name) for name in columns.values())] for row in rows
+        [row["run"], *(cell(row, name) for name in columns.values())] for row in rows
     ]
-    return report.aligned([["", *columns], *cells]).splitlines()
+    return report.align([["", *columns], *cells]).splitlines()

@@ -63,34 +63,34 @@ def require() -> None:
         )
 
 
-def rendered(draw: Callable[..., "Figure"], *arguments: Any) -> bytes:
-    """What `draw` makes of the arguments in our style, as the content of a PNG file."""
+def render(draw: Callable[..., "Figure"], *arguments: Any) -> bytes:
+    """Draws a figure in our style, and returns the content of a PNG file."""
     require()
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        drawn = io.BytesIO()
-        draw(*arguments).savefig(drawn, format="png")
-    return _light(drawn)
+        file = io.BytesIO()
+        draw(*arguments).savefig(file, format="png")
+    return _compress(file)
 
 
-def _light(drawn: io.BytesIO) -> bytes:
-    """The picture with a palette of 256 colours: a third of the bytes."""
+def _compress(file: io.BytesIO) -> bytes:
+    """Returns the picture with a palette of 256 colours, in a third of the bytes."""
     from PIL import Image
 
-    light = io.BytesIO()
-    Image.open(drawn).convert("RGB").quantize(256).save(light, "PNG", optimize=True)
-    return light.getvalue()
+    smaller = io.BytesIO()
+    Image.open(file).convert("RGB").quantize(256).save(smaller, "PNG", optimize=True)
+    return smaller.getvalue()
 
 
-def new(width: float, height: float) -> "Figure":
-    """An empty figure of a size in inches that keeps its parts apart by itself."""
+def new_figure(width: float, height: float) -> "Figure":
+    """Returns an empty figure, in inches, that keeps its parts apart by itself."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def curve(
+def draw_curve(
     axes: "Axes",
     index: int,
     label: str,
@@ -99,7 +99,7 @@ def curve(
     interval: np.ndarray,
     **how: Any,
 ) -> None:
-    """Curve number `index` of a figure, with a band for its interval."""
+    """Draws curve number `index` of a figure, with a band for its interval."""
     color = COLORS[index % len(COLORS)]
     style = {
         "linestyle": DASHES[index % len(DASHES)],
@@ -109,10 +109,10 @@ def curve(
     axes.fill_between(x, y - interval, y + interval, color=color, alpha=0.2, lw=0)
 
 
-def points(
+def draw_points(
     axes: "Axes", positions: np.ndarray, labels: np.ndarray, names: Sequence[str], **how
 ) -> None:
-    """Points [n, 2] in the colour and marker of their class [n]."""
+    """Draws points [n, 2] in the colour and marker of their class [n]."""
     for index, name in enumerate(names):
         chosen = positions[labels == index]
         axes.scatter(
@@ -125,30 +125,30 @@ def points(
         )
 
 
-def stars(axes: "Axes", positions: np.ndarray) -> None:
-    """Prototypes [N, 2], in the colours of their classes."""
+def draw_prototypes(axes: "Axes", positions: np.ndarray) -> None:
+    """Draws prototypes [N, 2] as stars in the colours of their classes."""
     colors = [COLORS[index % len(COLORS)] for index in range(len(positions))]
     style = {"s": 90, "marker": "*", "edgecolors": "black", "linewidths": 0.8}
     axes.scatter(positions[:, 0], positions[:, 1], c=colors, zorder=3, **style)
     axes.scatter([], [], c="white", label="prototype", **style)  # for the legend
 
 
-def bare(axes: "Axes") -> None:
-    """For maps whose coordinates mean nothing: no ticks and no grid."""
+def remove_axes(axes: "Axes") -> None:
+    """Removes ticks and grid from a map whose coordinates mean nothing."""
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
 
 
-def patch(color: str, label: str):
-    """A coloured square for a legend."""
+def legend_square(color: str, label: str):
+    """Returns a coloured square for a legend."""
     from matplotlib.patches import Patch
 
     return Patch(color=color, label=label)
 
 
 def rgb(color: str) -> tuple[int, int, int]:
-    """The three bytes of a colour like #0072B2."""
+    """Returns the three bytes of a colour like #0072B2."""
     red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
     return red, green, blue

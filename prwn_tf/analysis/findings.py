@@ -1,4 +1,4 @@
-"""What an analysis found, on its way to files and TensorBoard."""
+"""The results of an analysis, on their way to files and TensorBoard."""
 
 import dataclasses
 import pathlib
@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Numbers, tables and figures of one analysis."""
+    """The numbers, tables and figures of one analysis."""
 
     name: str
     lines: Sequence[str]  # for the reader at the terminal
@@ -26,26 +26,27 @@ class Finding:
     figures: Mapping[str, bytes]  # file name -> PNG
 
     def publish(self, folder: pathlib.Path) -> None:
-        """Writes every file of the finding, and its figures for TensorBoard."""
+        """Writes all files, and the figures for TensorBoard as well."""
         files.write_json(folder / f"{self.name}.json", self.numbers)
         for name, rows in self.tables.items():
             header = list(rows[0])
             files.write_csv(
                 folder / f"{name}.csv",
                 header,
-                ([_plain(row[column]) for column in header] for row in rows),
+                ([_cell(row[column]) for column in header] for row in rows),
             )
         for name, content in self.figures.items():
             files.write_bytes(folder / f"{name}.png", content)
-        _summarize(self, folder / "tensorboard")
+        _write_summaries(self, folder / "tensorboard")
 
 
-def _plain(value: Any) -> Any:
-    """Six digits of a number are enough to plot it."""
+def _cell(value: Any) -> Any:
+    """Returns a value as a table has it; six digits are enough to plot it."""
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-def _summarize(finding: Finding, folder: pathlib.Path) -> None:
+def _write_summaries(finding: Finding, folder: pathlib.Path) -> None:
+    """Writes the figures for TensorBoard."""
     with files.storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -62,16 +63,16 @@ def _summarize(finding: Finding, folder: pathlib.Path) -> None:
 
 
 def mean_and_interval(values: np.ndarray) -> tuple[float, float]:
-    """Mean over episodes and half the width of its 95 % interval: [E] -> two."""
+    """Returns the mean over episodes and the half-width of its 95 % interval."""
     return float(np.mean(values)), half_width(values)
 
 
-def shown(values: np.ndarray) -> str:
-    """Mean and interval as they are printed: [E]."""
+def format_mean(values: np.ndarray) -> str:
+    """Returns the mean over episodes with its interval, as it is printed."""
     mean, interval = mean_and_interval(values)
     return f"{mean:.3f} ± {interval:.3f}"
 
 
-def floats(pairs: Iterable[tuple[str, Any]]) -> dict[str, float]:
-    """Numbers of NumPy as those of Python, which JSON can hold."""
+def as_floats(pairs: Iterable[tuple[str, Any]]) -> dict[str, float]:
+    """Converts numbers of NumPy to those of Python, which JSON can hold."""
     return {name: float(value) for name, value in pairs}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prwn_tf.analysis import figures
-from prwn_tf.analysis.findings import Finding, Row, floats
+from prwn_tf.analysis.findings import Finding, Row, as_floats
 from prwn_tf.analysis.settings import Settings
 from prwn_tf.analysis.subject import Subject
 from prwn_tf.config import EpisodeSpec
@@ -15,7 +15,7 @@ from prwn_tf.config import EpisodeSpec
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN = 100  # images of a class, at most
+MAX_IMAGES = 100  # of a class
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,20 +30,20 @@ class Map:
     explained: tuple[float, float]  # share of the variance along the two PCA axes
 
     def rows(self) -> list[Row]:
-        """One row for each point."""
+        """Returns a row for each point."""
         names = [self.names[index] for index in self.classes]
         names += [f"prototype of {name}" for name in self.names]
         columns = ("pca_1", "pca_2", "tsne_1", "tsne_2")
         places = np.concatenate([self.pca, self.tsne], axis=1)
         return [
             {"run": self.label, "class": name}
-            | floats(zip(columns, place, strict=True))
+            | as_floats(zip(columns, place, strict=True))
             for name, place in zip(names, places, strict=True)
         ]
 
 
-def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
-    """A map of every run's embedding of the same images."""
+def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
+    """Maps every run's embedding of the same images."""
     maps = [
         embedding_map(subject, settings.spec, settings.episode) for subject in subjects
     ]
@@ -57,15 +57,15 @@ def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
         ],
         numbers={**settings.about("episode"), "rows": explained},
         tables={"embedding": [row for each in maps for row in each.rows()]},
-        figures={"embedding": figures.rendered(draw, maps)},
+        figures={"embedding": figures.render(draw, maps)},
     )
 
 
 def embedding_map(subject: Subject, spec: EpisodeSpec, episode: int = 0) -> Map:
-    """All images of the classes of one episode, and the prototypes of its support."""
+    """Maps the images of an episode's classes, and the prototypes of its support."""
     plan = subject.plan(spec, episode)
     classes = plan.classes.numpy()[: spec.way]
-    rows = [np.array(subject.store.rows(index)[:SHOWN]) for index in classes]
+    rows = [np.array(subject.store.rows(index)[:MAX_IMAGES]) for index in classes]
     support = subject.embeddings.gather(plan.support).numpy()  # [N, K, D]
     vectors = subject.embeddings.gather(np.concatenate(rows)).numpy()
     everything = np.concatenate([vectors, support.mean(axis=1)])
@@ -83,7 +83,7 @@ def embedding_map(subject: Subject, spec: EpisodeSpec, episode: int = 0) -> Map:
 
 
 def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-    """Coordinates along the two widest axes, and their share of the variance.
+    """Returns coordinates along the two widest axes, and their share of the variance.
 
     [n, D] -> [n, 2]. The largest entry of an axis is positive, so that the picture
     does not flip from one machine to the next.
@@ -97,7 +97,7 @@ def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
 
 
 def tsne(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Coordinates that keep neighbours together: [n, D] -> [n, 2]."""
+    """Returns coordinates that keep neighbours together: [n, D] -> [n, 2]."""
     import threadpoolctl
     from sklearn.manifold import TSNE
 
@@ -111,15 +111,15 @@ def tsne(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def draw(maps: Sequence[Map]) -> "Figure":
-    """A row for each run: its PCA and its t-SNE, prototypes as stars."""
-    figure = figures.new(figures.PAGE, 0.5 + 3.0 * len(maps))
+    """Draws a row for each run: its PCA and its t-SNE, prototypes as stars."""
+    figure = figures.new_figure(figures.PAGE, 0.5 + 3.0 * len(maps))
     panels = figure.subplots(len(maps), 2, squeeze=False)
     for row, each in zip(panels, maps, strict=True):
         count = len(each.classes)
         for axes, places in zip(row, (each.pca, each.tsne), strict=True):
-            figures.points(axes, places[:count], each.classes, each.names)
-            figures.stars(axes, places[count:])
-            figures.bare(axes)
+            figures.draw_points(axes, places[:count], each.classes, each.names)
+            figures.draw_prototypes(axes, places[count:])
+            figures.remove_axes(axes)
         first, second = (
             f"{100 * share:.0f} % of the variance" for share in each.explained
         )

@@ -1,4 +1,4 @@
-"""What the analyses look at; needs no TensorFlow, so that flags are checked first."""
+"""The settings of the analyses; they need no TensorFlow, so flags are checked first."""
 
 import dataclasses
 from typing import Any
@@ -10,7 +10,7 @@ from prwn_tf.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the analyses look at.
+    """What the analyses look at, and how closely.
 
     Attributes:
         spec: the episodes to walk through.
@@ -39,7 +39,7 @@ class Settings:
             )
 
     def about(self, *more: str) -> dict[str, Any]:
-        """The settings that belong to every result, and those named."""
+        """Returns the settings that belong to every result, and those named."""
         return {
             "spec": config_lib.to_dict(self.spec),
             "episodes": self.episodes,

@@ -36,7 +36,7 @@ class Subject:
     seed: int  # draws the episodes
 
     def episodes(self, spec: EpisodeSpec, count: int) -> Iterator[EmbeddedEpisodes]:
-        """Episodes 0..count-1, the same for every subject, in batches."""
+        """Yields episodes 0..count-1 in batches, the same for every subject."""
         size = self.embeddings.shape[-1]
         for plan in self.plans(spec, count).batch(_batch_size(spec, size)):
             yield EmbeddedEpisodes(
@@ -45,18 +45,19 @@ class Subject:
             )
 
     def plans(self, spec: EpisodeSpec, count: int) -> tf.data.Dataset:
-        """Which images make episodes 0..count-1."""
+        """Returns which images make episodes 0..count-1."""
         pools_lib.check(self.pools, spec)
         plan = plan_lib.planner(self.pools, spec, self.seed)
         return tf.data.Dataset.range(count).map(plan)
 
     def plan(self, spec: EpisodeSpec, index: int) -> plan_lib.Plan:
-        """Which images make one episode."""
+        """Returns which images make one episode."""
         pools_lib.check(self.pools, spec)
         return plan_lib.planner(self.pools, spec, self.seed)(index)
 
 
 def _batch_size(spec: EpisodeSpec, size: int) -> int:
+    """Returns how many episodes fit a fixed budget of memory."""
     points = spec.unlabeled_points
     numbers = points * (points + size) + spec.way * spec.shot * size
     return int(max(1, min(100, BATCH_NUMBERS // numbers)))

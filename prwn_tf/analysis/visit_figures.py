@@ -12,19 +12,19 @@ from prwn_tf.analysis.visits import Visits
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = range(25, 15, -1)  # pictures in a row of an episode
+COLUMNS = range(25, 15, -1)  # pictures in a row; the first number that leaves none over
 BINS = 20
 
 
-def roc(found: Sequence[Visits]) -> "Figure":
-    """How well the success score finds clean points, with the filter's own place."""
-    figure = figures.new(figures.COLUMN, 3.2)
+def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
+    """Draws how well the success score finds clean points, and what the filter does."""
+    figure = figures.new_figure(figures.COLUMN, 3.2)
     axes = figure.subplots()
-    for index, each in enumerate(found):
+    for index, each in enumerate(all_visits):
         curve = each.separation
         caught = np.array([mean_and_interval(share) for share in curve.caught.T])
         area, interval = mean_and_interval(curve.area)
-        figures.curve(
+        figures.draw_curve(
             axes,
             index,
             f"{each.label}: area {area:.3f} ± {interval:.3f}",
@@ -48,15 +48,16 @@ def roc(found: Sequence[Visits]) -> "Figure":
     return figure
 
 
-def histogram(found: Sequence[Visits]) -> "Figure":
-    """Where clean points and distractors stand by score, one panel for each run.
+def draw_histogram(all_visits: Sequence[Visits]) -> "Figure":
+    """Draws where clean points and distractors rank, one panel for each run.
 
-    Ranks within the episode: the filter decides by them, and the scores themselves
-    run over many decades.
+    The filter decides by ranks within the episode, and the scores themselves run over
+    many decades.
     """
-    figure = figures.new(figures.COLUMN, 0.7 + 1.3 * len(found))
-    panels = figure.subplots(len(found), 1, sharex=True, sharey=True, squeeze=False)
-    for axes, each in zip(panels[:, 0], found, strict=True):
+    count = len(all_visits)
+    figure = figures.new_figure(figures.COLUMN, 0.7 + 1.3 * count)
+    panels = figure.subplots(count, 1, sharex=True, sharey=True, squeeze=False)
+    for axes, each in zip(panels[:, 0], all_visits, strict=True):
         order = each.scores.argsort(axis=1, kind="stable")
         rank = 100 * (order.argsort(axis=1) + 0.5) / order.shape[1]  # [E, U]
         kinds = {
@@ -83,15 +84,15 @@ def histogram(found: Sequence[Visits]) -> "Figure":
     return figure
 
 
-def episode(visits: Visits, index: int, images: np.ndarray) -> "Figure":
-    """One episode's unlabelled images [U, H, W, C] in the order of their scores."""
+def draw_episode(visits: Visits, index: int, images: np.ndarray) -> "Figure":
+    """Draws an episode's unlabelled images [U, H, W, C], the highest score first."""
     order = np.argsort(-visits.scores[index], kind="stable")
     kept = int(visits.kept[index].sum())
     blocks = {"kept by the filter": order[:kept], "left out": order[kept:]}
     columns = next((n for n in COLUMNS if kept % n == 0), COLUMNS[-1])
     heights = [_lines(len(block), columns) for block in blocks.values()]
     picture = figures.PAGE / columns  # inches
-    figure = figures.new(figures.PAGE, 0.9 + picture * sum(heights))
+    figure = figures.new_figure(figures.PAGE, 0.9 + picture * sum(heights))
     panels = figure.subplots(2, 1, gridspec_kw={"height_ratios": heights})
     for axes, (name, block) in zip(panels, blocks.items(), strict=True):
         clean = block < visits.clean
@@ -100,8 +101,8 @@ def episode(visits: Visits, index: int, images: np.ndarray) -> "Figure":
         axes.set_title(f"{name}: {count}", loc="left")
         axes.set_axis_off()
     handles = [
-        figures.patch(figures.CLEAN, "clean"),
-        figures.patch(figures.DISTRACTOR, "distractor"),
+        figures.legend_square(figures.CLEAN, "clean"),
+        figures.legend_square(figures.DISTRACTOR, "distractor"),
     ]
     panels[0].legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
     figure.supxlabel(
@@ -112,7 +113,7 @@ def episode(visits: Visits, index: int, images: np.ndarray) -> "Figure":
 
 
 def _sheet(images: np.ndarray, clean: np.ndarray, columns: int) -> np.ndarray:
-    """Images [n, H, W, C] side by side, framed by kind: [height, width, 3]."""
+    """Lays images [n, H, W, C] side by side, framed by kind: -> [height, width, 3]."""
     images = np.broadcast_to(images, [*images.shape[:3], 3])
     border = max(2, images.shape[1] // 10)
     height, width = (side + 3 * border for side in images.shape[1:3])
@@ -127,4 +128,5 @@ def _sheet(images: np.ndarray, clean: np.ndarray, columns: int) -> np.ndarray:
 
 
 def _lines(pictures: int, columns: int) -> int:
+    """Returns how many lines some pictures take."""
     return -(-max(pictures, 1) // columns)

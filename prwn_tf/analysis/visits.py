@@ -40,7 +40,8 @@ class Visits:
 
     @property
     def separation(self) -> Separation:
-        return separation(self.scores, self.clean)
+        """How well the scores tell clean points from distractors."""
+        return separate(self.scores, self.clean)
 
     @property
     def kept_clean(self) -> np.ndarray:
@@ -58,7 +59,7 @@ class Visits:
         return self.kept[:, self.clean :].mean(axis=1)
 
     def episode_values(self) -> dict[str, np.ndarray]:
-        """Every number of single episodes, by name: each [E]."""
+        """Returns every number of single episodes, by name: each [E]."""
         return {
             "p_clean_raw": self.raw,
             "p_clean_smoothed": self.smoothed,
@@ -71,14 +72,14 @@ class Visits:
         }
 
     def summary(self) -> dict[str, Any]:
-        """Means over episodes, each with its interval."""
+        """Returns means over episodes, each with its interval."""
         row: dict[str, Any] = {"run": self.label}
         for name, values in self.episode_values().items():
             row[name], row[f"{name}_interval"] = mean_and_interval(values)
         return row
 
 
-def visits(
+def follow_walker(
     subject: Subject, spec: EpisodeSpec, episodes: int, smoothing: float = 0.1
 ) -> Visits:
     """Follows the walker's first step through episodes with distractors."""
@@ -89,16 +90,17 @@ def visits(
             f"--unlabeled={spec.unlabeled}"
         )
     parts = [
-        _batch(batch.support, batch.unlabeled, spec.clean_points, smoothing)
+        _follow_batch(batch.support, batch.unlabeled, spec.clean_points, smoothing)
         for batch in subject.episodes(spec, episodes)
     ]
     raw, smoothed, scores, kept = map(np.concatenate, zip(*parts, strict=True))
     return Visits(subject.label, spec.clean_points, raw, smoothed, scores, kept)
 
 
-def _batch(
+def _follow_batch(
     support: tf.Tensor, unlabeled: tf.Tensor, clean: int, smoothing: float
 ) -> tuple[np.ndarray, ...]:
+    """Returns raw, smoothed, scores and kept of `Visits`, for some episodes."""
     prototypes = mean_prototypes(support)
     leave = tf.nn.log_softmax(graph.nearness(prototypes, unlabeled))  # [E, N, U]
 
@@ -116,8 +118,8 @@ def _batch(
     return tuple(tensor.numpy() for tensor in tensors)
 
 
-def separation(scores: np.ndarray, clean: int) -> Separation:
-    """The curve of each episode: scores [E, U], of which the first `clean` are clean.
+def separate(scores: np.ndarray, clean: int) -> Separation:
+    """Returns the curve of each episode from its scores [E, U], clean points first.
 
     After the k highest distractors are taken, all clean points above the next one are
     found too; ties count half.

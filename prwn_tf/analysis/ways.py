@@ -19,49 +19,50 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WAYS = (5, 10, 15, 20, 50, 100, 200, 400, 800)  # the paper: mini to 20, Omniglot to 800
-CLASSIFIED = 60_000  # classes over all episodes: one of many ways has many queries
-FEWEST = 20
+MAX_CLASSES = 60_000  # over all episodes: one of many ways has many queries
+MIN_EPISODES = 20
 
 
-def find(subjects: Sequence[Subject], settings: Settings) -> Finding:
-    """Accuracy of every run as trained; with two, what the second gains."""
+def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
+    """Measures the accuracy of every run as trained; with two, the second's gain."""
     ways = settings.ways or default_ways(len(subjects[0].pools.names))
-    found = {
+    by_run = {
         subject.label: accuracy_by_way(subject, settings.test, ways, settings.episodes)
         for subject in subjects
     }
     rows = [
         {"run": label, **evaluation.row()}
-        for label, evaluations in found.items()
+        for label, evaluations in by_run.items()
         for evaluation in evaluations
     ]
-    gains = _gain_rows(*found.values()) if len(found) == 2 else []
+    gains = _gain_rows(*by_run.values()) if len(by_run) == 2 else []
     return Finding(
         name="ways",
-        lines=[*_table(found), *_gained(found, gains)],
+        lines=[*_table(by_run), *_gain_lines(by_run, gains)],
         numbers={"rows": rows, "relative_gain": gains},
         tables={"ways": rows},
-        figures={"ways": figures.rendered(draw, found)},
+        figures={"ways": figures.render(draw, by_run)},
     )
 
 
-def _table(found: Mapping[str, Sequence[Evaluation]]) -> list[str]:
-    """A line for each way, a column for each run."""
+def _table(by_run: Mapping[str, Sequence[Evaluation]]) -> list[str]:
+    """Returns a line for each way, with a column for each run."""
     rows = [
-        [str(runs[0].spec.way), str(len(runs[0].accuracies))]
-        + [evaluation.percent for evaluation in runs]
-        for runs in zip(*found.values(), strict=True)
+        [str(evaluations[0].spec.way), str(len(evaluations[0].accuracies))]
+        + [evaluation.percent for evaluation in evaluations]
+        for evaluations in zip(*by_run.values(), strict=True)
     ]
-    table = report.aligned([["way", "episodes", *found], *rows])
+    table = report.align([["way", "episodes", *by_run], *rows])
     return ["accuracy (%) ± 95 % interval", *table.splitlines()]
 
 
-def _gained(
-    found: Mapping[str, Sequence[Evaluation]], gains: Sequence[Row]
+def _gain_lines(
+    by_run: Mapping[str, Sequence[Evaluation]], gains: Sequence[Row]
 ) -> list[str]:
+    """Returns what the second run gains on the first, where it is the most."""
     if not gains:
         return []
-    first, second = found
+    first, second = by_run
     last = gains[-1]
     return [
         f"{second} over {first}: {100 * last['gain']:+.1f} ± "
@@ -70,31 +71,31 @@ def _gained(
 
 
 def default_ways(classes: int) -> list[int]:
-    """The published numbers of ways that a split has classes for."""
+    """Returns the published numbers of ways that a split has classes for."""
     return [way for way in WAYS if way <= classes] or [classes]
 
 
 def episodes_for(way: int, episodes: int) -> int:
-    """How many episodes to score: fewer where each one has more classes."""
-    return min(episodes, max(FEWEST, CLASSIFIED // way))
+    """Returns how many episodes to score: fewer where each has more classes."""
+    return min(episodes, max(MIN_EPISODES, MAX_CLASSES // way))
 
 
 def accuracy_by_way(
     subject: Subject, base: EpisodeSpec, ways: Sequence[int], episodes: int
 ) -> list[Evaluation]:
-    """Accuracy for each number of ways of episodes that are else as `base`."""
+    """Returns the accuracy for each number of ways, of episodes else as `base`."""
     evaluator = Evaluator(subject.pools, subject.model.head, subject.seed)
-    found = []
+    evaluations = []
     for way in ways:
         spec = dataclasses.replace(base, way=way)
-        found += evaluator(
+        evaluations += evaluator(
             subject.embeddings, spec, ["none"], episodes_for(way, episodes)
         )
-    return found
+    return evaluations
 
 
 def relative_gain(before: Evaluation, after: Evaluation) -> tuple[float, float]:
-    """How much better `after` is, as a share of `before`, with its 95 % interval.
+    """Returns the gain of `after` as a share of `before`, with its 95 % interval.
 
     Both score the same episodes, so the interval is of the ratio of paired means.
     """
@@ -106,6 +107,7 @@ def relative_gain(before: Evaluation, after: Evaluation) -> tuple[float, float]:
 def _gain_rows(
     base: Sequence[Evaluation], other: Sequence[Evaluation]
 ) -> list[dict[str, float | int]]:
+    """Returns the relative gain for each number of ways."""
     rows = []
     for before, after in zip(base, other, strict=True):
         if before.accuracy == 0:
@@ -115,22 +117,22 @@ def _gain_rows(
     return rows
 
 
-def draw(found: dict[str, Sequence[Evaluation]]) -> "Figure":
-    """Accuracy against ways; with two runs, what the second gains on the first."""
-    panels = 2 if len(found) == 2 else 1
-    figure = figures.new(figures.PAGE if panels == 2 else figures.COLUMN, 2.5)
+def draw(by_run: dict[str, Sequence[Evaluation]]) -> "Figure":
+    """Draws accuracy against ways; with two runs, the second's gain on the first."""
+    panels = 2 if len(by_run) == 2 else 1
+    figure = figures.new_figure(figures.PAGE if panels == 2 else figures.COLUMN, 2.5)
     axes = figure.subplots(1, panels, squeeze=False)[0]
-    for index, (label, evaluations) in enumerate(found.items()):
+    for index, (label, evaluations) in enumerate(by_run.items()):
         ways = [each.spec.way for each in evaluations]
         accuracy = np.array([100 * each.accuracy for each in evaluations])
         interval = np.array([100 * each.interval for each in evaluations])
-        figures.curve(axes[0], index, label, ways, accuracy, interval)
+        figures.draw_curve(axes[0], index, label, ways, accuracy, interval)
     axes[0].set(ylabel=f"{evaluations[0].spec.shot}-shot accuracy (%)")
     axes[0].legend()
     if panels == 2:
-        _draw_gain(axes[1], *found.items())
+        _draw_gain(axes[1], *by_run.items())
     for each in axes:
-        _logarithmic(each, ways)
+        _set_ways(each, ways)
         each.set(xlabel="ways (classes to tell apart)")
     return figure
 
@@ -140,16 +142,18 @@ def _draw_gain(
     base: tuple[str, Sequence[Evaluation]],
     other: tuple[str, Sequence[Evaluation]],
 ) -> None:
+    """Draws the relative gain against ways; runs are pairs of label and results."""
     rows = _gain_rows(base[1], other[1])
     way, gain, interval = (
         np.array([row[name] for row in rows]) for name in ("way", "gain", "interval")
     )
-    figures.curve(axes, 2, "", way, 100 * gain, 100 * interval)
+    figures.draw_curve(axes, 2, "", way, 100 * gain, 100 * interval)
     axes.axhline(0, color="0.45", lw=1)
     axes.set(ylabel=f"gain of {other[0]} over {base[0]} (%)")
 
 
-def _logarithmic(axes: "Axes", ways: Sequence[int]) -> None:
+def _set_ways(axes: "Axes", ways: Sequence[int]) -> None:
+    """Sets a logarithmic axis with a tick at every number of ways."""
     axes.set_xscale("log")
     axes.minorticks_off()
     crowded = len(ways) > 6

@@ -18,7 +18,7 @@ from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import StorageError
 from prwn_tf.model import FewShotModel
 
-IN_MEMORY = 2**27  # bytes; those of tiered-ImageNet's test split take ten times as much
+MAX_IN_MEMORY = 2**27  # bytes; tiered-ImageNet's test split takes ten times as much
 
 
 class Embeddings:
@@ -31,16 +31,16 @@ class Embeddings:
     def __init__(self, count: int, size: int):
         self.shape = (count, size)
         self._row = size * np.dtype(np.float32).itemsize  # bytes
-        small = count * self._row <= IN_MEMORY
+        small = count * self._row <= MAX_IN_MEMORY
         self._array = np.empty(self.shape, np.float32) if small else None
         self._file = None if small else tempfile.TemporaryFile()  # noqa: SIM115
 
     @classmethod
     def of(cls, vectors: np.ndarray) -> "Embeddings":
-        """Those given: [images, D]."""
-        found = cls(*vectors.shape)
-        found.put(0, vectors)
-        return found
+        """Returns embeddings that are known already: [images, D]."""
+        embeddings = cls(*vectors.shape)
+        embeddings.put(0, vectors)
+        return embeddings
 
     def put(self, start: int, part: np.ndarray) -> None:
         """Sets the vectors from place `start` on: [n, D]."""
@@ -55,19 +55,19 @@ class Embeddings:
                 content, place = content[written:], place + written
 
     def gather(self, rows: np.ndarray | tf.Tensor) -> tf.Tensor:
-        """The vectors at some places: [...] -> [..., D]."""
+        """Returns the vectors at some places: [...] -> [..., D]."""
         rows = np.asarray(rows)
         if self._file is None:
             return tf.convert_to_tensor(self._array[rows])
-        found = np.empty((rows.size, self.shape[1]), np.float32)
-        for vector, row in zip(found, rows.flat, strict=True):
+        vectors = np.empty((rows.size, self.shape[1]), np.float32)
+        for vector, row in zip(vectors, rows.flat, strict=True):
             read = os.preadv(self._file.fileno(), [vector], int(row) * self._row)
             if read != self._row:
                 raise StorageError(
                     f"a file of embeddings in {tempfile.gettempdir()} ends before row "
                     f"{row}; set TMPDIR to a folder on another disk"
                 )
-        return tf.convert_to_tensor(found.reshape(*rows.shape, self.shape[1]))
+        return tf.convert_to_tensor(vectors.reshape(*rows.shape, self.shape[1]))
 
 
 class Embedder:
@@ -81,7 +81,7 @@ class Embedder:
         )
 
     def __call__(self, store: ClassStore) -> Embeddings:
-        """Embeddings of all images of a split."""
+        """Embeds all images of a split."""
         height, width, _ = store.image_shape
         batch = images_at_once(height, width)
         progress = tqdm.tqdm(
@@ -91,11 +91,11 @@ class Embedder:
             disable=None,
             leave=False,
         )
-        found = None
+        embeddings = None
         for start in progress:
             rows = np.arange(start, min(start + batch, len(store)))
             part = self._encode(store.read(rows)).numpy()
-            if found is None:
-                found = Embeddings(len(store), part.shape[1])
-            found.put(start, part)
-        return found
+            if embeddings is None:
+                embeddings = Embeddings(len(store), part.shape[1])
+            embeddings.put(start, part)
+        return embeddings

@@ -1,4 +1,4 @@
-"""Which images episodes are made of, for those who want to know or to replay them."""
+"""The images that episodes are made of, for those who want to see or replay them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +20,7 @@ def rows(
     episodes: int,
     seed: int,
 ) -> Iterator[list[int | str]]:
-    """A row for each image of episodes 0..episodes-1, in the columns of HEADER.
+    """Yields a row for each image of episodes 0..episodes-1, in the columns of HEADER.
 
     `image` counts the images of a class from 0, in the order of the prepared data set.
     """
@@ -37,12 +37,12 @@ def rows(
 
 
 def _roles(plan: plan_lib.Plan, spec: EpisodeSpec) -> Iterator[tuple[str, int]]:
-    """What each image of an episode is, and its row in the store."""
+    """Yields what each image of an episode is, and its row in the store."""
     roles = {
         "support": plan.support,
         "query": plan.query,
         "unlabeled": plan.unlabeled[: spec.clean_points],
         "distractor": plan.unlabeled[spec.clean_points :],
     }
-    for role, found in roles.items():
-        yield from ((role, row) for row in found.ravel())
+    for role, images in roles.items():
+        yield from ((role, row) for row in images.ravel())

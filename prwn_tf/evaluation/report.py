@@ -17,7 +17,11 @@ def result(
     test: Sequence[Evaluation],
     losses: Mapping[str, float],
 ) -> dict[str, Any]:
-    """The content of a run's result.json; `losses` of the last training steps."""
+    """Returns the content of a run's result.json.
+
+    Args:
+        losses: means over the last training steps.
+    """
     return {
         "method": config.method,
         "dataset": config.dataset,
@@ -35,7 +39,7 @@ def result(
 
 
 def write_episodes(path: pathlib.Path, test: Sequence[Evaluation]) -> None:
-    """One row an episode, a column for each evaluation.
+    """Writes a table with a row for each episode and a column for each evaluation.
 
     Columns are named by how they adapt, and by what else they differ in.
     """
@@ -52,33 +56,33 @@ def write_episodes(path: pathlib.Path, test: Sequence[Evaluation]) -> None:
     files.write_csv(path, header, rows)
 
 
-def heading(found: Sequence[Evaluation]) -> str:
-    """What the numbers of some evaluations are, and what their episodes share."""
-    episodes = len(found[0].accuracies)
-    varied = _varied(found)
-    spec = found[0].spec
+def heading(evaluations: Sequence[Evaluation]) -> str:
+    """Returns what the numbers are, and what the episodes have in common."""
+    episodes = len(evaluations[0].accuracies)
+    varied = _varied(evaluations)
+    spec = evaluations[0].spec
     same = [f"{name} {getattr(spec, name)}" for name in ASKED if name not in varied]
-    shown = f"all with {', '.join(same)}" if varied else str(spec)
+    common = f"all with {', '.join(same)}" if varied else str(spec)
     numbers = f"accuracy (%) ± 95 % interval over {episodes} episodes"
-    return f"{numbers}\n{shown}" if same else numbers
+    return f"{numbers}\n{common}" if same else numbers
 
 
-def table(found: Sequence[Evaluation]) -> str:
-    """A line for each kind of episode, a column for each way to adapt."""
-    adaptations = list(dict.fromkeys(each.adapt for each in found))
+def table(evaluations: Sequence[Evaluation]) -> str:
+    """Returns a line for each kind of episode, a column for each way to adapt."""
+    adaptations = list(dict.fromkeys(each.adapt for each in evaluations))
     accuracy: dict[EpisodeSpec, dict[str, str]] = {}
-    for each in found:
+    for each in evaluations:
         accuracy.setdefault(each.spec, {})[each.adapt] = each.percent
-    varied = _varied(found)
+    varied = _varied(evaluations)
     rows = [
         [*(str(getattr(spec, name)) for name in varied), *map(cells.get, adaptations)]
         for spec, cells in accuracy.items()
     ]
-    return aligned([[*varied, *adaptations], *rows])
+    return align([[*varied, *adaptations], *rows])
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Cells in columns, as wide as their widest, for the terminal."""
+def align(rows: Sequence[Sequence[str]]) -> str:
+    """Returns cells in columns as wide as their widest cell, for the terminal."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -86,10 +90,10 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _varied(found: Sequence[Evaluation]) -> list[str]:
-    """Fields in which the episodes of some evaluations differ."""
+def _varied(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Returns the fields in which the episodes of some evaluations differ."""
     return [
         name
         for name in ASKED
-        if len({getattr(evaluation.spec, name) for evaluation in found}) > 1
+        if len({getattr(evaluation.spec, name) for evaluation in evaluations}) > 1
     ]

@@ -58,7 +58,7 @@ def expected_loss(images, noise, prototypes, matrix, epsilon):
 
 def test_loss_matches_numpy(subject):
     subject, matrix = subject
-    found = consistency.adversarial_loss(subject, SPEC, 3, epsilon=1.0)
+    losses = consistency.adversarial_loss(subject, SPEC, 3, epsilon=1.0)
     for index in range(3):
         plan = subject.plan(SPEC, index)
         prototypes = subject.embeddings.gather(plan.support).numpy().mean(axis=1)
@@ -71,18 +71,18 @@ def test_loss_matches_numpy(subject):
             matrix.numpy().astype(float),
             1.0,
         )
-        assert found[index] == pytest.approx(expected, rel=2e-2)
+        assert losses[index] == pytest.approx(expected, rel=2e-2)
 
 
 def test_finding(subject):
     subject, _ = subject
     settings = Settings(SPEC, SPEC, episodes=4, epsilon=2.0)
-    found = consistency.find([subject], settings)
-    [row] = found.tables["consistency"]
+    finding = consistency.analyze([subject], settings)
+    [row] = finding.tables["consistency"]
     losses = consistency.adversarial_loss(subject, SPEC, 4, epsilon=2.0)
     assert row["vat_loss"] == pytest.approx(losses.mean())
-    assert found.numbers["epsilon"] == 2.0
-    assert "average VAT loss" in found.lines[0]
+    assert finding.numbers["epsilon"] == 2.0
+    assert "average VAT loss" in finding.lines[0]
 
 
 def test_needs_unlabelled_points(subject):

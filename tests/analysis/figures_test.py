@@ -12,27 +12,27 @@ from prwn_tf.errors import UserError
 
 
 def empty(width, height):
-    figure = figures.new(width, height)
+    figure = figures.new_figure(width, height)
     figure.subplots().set(xlabel="steps", ylabel="share")
     return figure
 
 
 def test_rendered_at_the_size_that_was_asked_for():
-    content = figures.rendered(empty, figures.COLUMN, 2.5)
+    content = figures.render(empty, figures.COLUMN, 2.5)
     assert content.startswith(b"\x89PNG")
     assert struct.unpack(">II", content[16:24]) == (680, 500)
     assert len(content) < 20_000
 
 
 def test_the_same_figure_is_the_same_file():
-    assert figures.rendered(empty, 3, 2) == figures.rendered(empty, 3, 2)
+    assert figures.render(empty, 3, 2) == figures.render(empty, 3, 2)
 
 
 def test_style_does_not_leak():
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    figures.rendered(empty, 3, 2)
+    figures.render(empty, 3, 2)
     assert dict(matplotlib.rcParams) == before
 
 
@@ -52,18 +52,18 @@ def test_clean_and_distractor_differ_without_colour():
 
 
 def test_curves_differ_in_more_than_colour():
-    figure = figures.new(3, 2)
+    figure = figures.new_figure(3, 2)
     axes = figure.subplots()
     for index in range(4):
-        figures.curve(axes, index, str(index), [0, 1], np.zeros(2), np.ones(2))
+        figures.draw_curve(axes, index, str(index), [0, 1], np.zeros(2), np.ones(2))
     lines = axes.get_lines()
     assert len({line.get_linestyle() for line in lines}) == 4
     assert len({line.get_marker() for line in lines}) == 4
 
 
 def test_the_band_of_a_curve_is_its_interval():
-    axes = figures.new(3, 2).subplots()
-    figures.curve(axes, 0, "", [0, 1], np.array([1.0, 2.0]), np.array([0.5, 0.25]))
+    axes = figures.new_figure(3, 2).subplots()
+    figures.draw_curve(axes, 0, "", [0, 1], np.array([1.0, 2.0]), np.array([0.5, 0.25]))
     [band] = axes.collections
     corners = {tuple(point) for point in band.get_paths()[0].vertices}
     assert {(0, 0.5), (0, 1.5), (1, 1.75), (1, 2.25)} <= corners
@@ -79,7 +79,7 @@ def visited():
 
 def test_episode_is_laid_out_by_score(visited):
     images = np.stack([np.full((8, 8, 1), 25 * i, np.uint8) for i in range(8)])
-    figure = visit_figures.episode(visited, 0, images)
+    figure = visit_figures.draw_episode(visited, 0, images)
     above, below = figure.axes
     assert above.get_title(loc="left") == "kept by the filter: 3 clean, 1 distractors"
     assert below.get_title(loc="left") == "left out: 1 clean, 3 distractors"
@@ -93,7 +93,7 @@ def test_episode_is_laid_out_by_score(visited):
 
 
 def test_histogram_counts_every_point(visited):
-    figure = visit_figures.histogram([visited])
+    figure = visit_figures.draw_histogram([visited])
     [axes] = figure.axes
     for patch in axes.patches:
         heights = patch.get_xy()[:, 1]
@@ -111,6 +111,6 @@ def _area(patch) -> float:
 def test_colour_pictures_are_drawn_too(visited):
     images = np.zeros((8, 12, 12, 3), np.uint8)
     images[..., 0] = 255
-    content = figures.rendered(visit_figures.episode, visited, 1, images)
+    content = figures.render(visit_figures.draw_episode, visited, 1, images)
     pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
     assert (pixels == [255, 0, 0]).all(axis=2).mean() > 0.02

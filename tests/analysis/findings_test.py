@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorboard.compat.proto import event_pb2
 
 from prwn_tf.analysis import distraction, figures
-from prwn_tf.analysis.findings import Finding, mean_and_interval, shown
+from prwn_tf.analysis.findings import Finding, format_mean, mean_and_interval
 from prwn_tf.analysis.settings import Settings
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import StorageError, UserError
@@ -17,13 +17,13 @@ SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=4, distractors=2)
 
 
 def picture():
-    return figures.new(1, 1)
+    return figures.new_figure(1, 1)
 
 
 @pytest.fixture
 def finding():
     rows = [{"run": "PN", "share": 1 / 3}, {"run": "PRWN", "share": 0.5}]
-    png = figures.rendered(picture)
+    png = figures.render(picture)
     return Finding("sharing", ["line"], {"rows": rows}, {"table": rows}, {"sight": png})
 
 
@@ -64,7 +64,7 @@ def test_figures_are_in_tensorboard(finding, tmp_path):
 def test_mean_and_interval_by_hand():
     values = np.array([0.0, 1.0, 1.0, 0.0])
     assert mean_and_interval(values) == pytest.approx((0.5, 1.96 * 0.5 / 2))
-    assert shown(values) == "0.500 ± 0.490"
+    assert format_mean(values) == "0.500 ± 0.490"
 
 
 def test_an_episode_that_is_not_looked_at_cannot_be_drawn():
@@ -74,22 +74,24 @@ def test_an_episode_that_is_not_looked_at_cannot_be_drawn():
 
 def test_distractors_of_two_runs(make_subject, tmp_path):
     subjects = [make_subject("PN", spread=1.5), make_subject("PRWN (b)", spread=0.2)]
-    found = distraction.find(subjects, Settings(SPEC, SPEC, episodes=12, episode=3))
-    pn, prwn = found.numbers["rows"]
+    finding = distraction.analyze(
+        subjects, Settings(SPEC, SPEC, episodes=12, episode=3)
+    )
+    pn, prwn = finding.numbers["rows"]
     assert prwn["p_clean_raw"] > pn["p_clean_raw"]
-    assert found.lines[2].startswith("PRWN (b)")
-    assert f"{prwn['p_clean_smoothed']:.3f}" in found.lines[2]
-    episodes = found.tables["distractors_episodes"]
+    assert finding.lines[2].startswith("PRWN (b)")
+    assert f"{prwn['p_clean_smoothed']:.3f}" in finding.lines[2]
+    episodes = finding.tables["distractors_episodes"]
     assert len(episodes) == 24
     assert [row["episode"] for row in episodes[:2]] == [0, 1]
     mean = np.mean([row["roc_area"] for row in episodes[12:]])
     assert mean == pytest.approx(prwn["roc_area"])
-    curve = found.numbers["roc"][1]
+    curve = finding.numbers["roc"][1]
     assert len(curve["clean_found"]) == len(curve["distractors_taken"]) == 9
-    assert set(found.figures) == {
+    assert set(finding.figures) == {
         "distractors_roc",
         "distractors_histogram",
         "distractors_episode_PN",
         "distractors_episode_PRWN__b_",
     }
-    found.publish(tmp_path)  # everything in it can be stored
+    finding.publish(tmp_path)  # everything in it can be stored

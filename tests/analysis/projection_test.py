@@ -14,12 +14,12 @@ SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=4)
 
 def test_pca_matches_the_covariance():
     vectors = np.random.default_rng(0).normal(size=(40, 5)) * [5, 1, 3, 0.5, 1]
-    found, explained = projection.pca(vectors)
+    flat, explained = projection.pca(vectors)
     variances, axes = np.linalg.eigh(np.cov(vectors.T, bias=True))
-    np.testing.assert_allclose(found.var(axis=0), variances[:-3:-1])
+    np.testing.assert_allclose(flat.var(axis=0), variances[:-3:-1])
     np.testing.assert_allclose(explained, variances[:-3:-1] / variances.sum())
     expected = (vectors - vectors.mean(axis=0)) @ axes[:, :-3:-1]
-    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-9)
+    np.testing.assert_allclose(np.abs(flat), np.abs(expected), atol=1e-9)
 
 
 def test_pca_does_not_flip_with_the_order_of_the_points():
@@ -32,10 +32,10 @@ def test_pca_does_not_flip_with_the_order_of_the_points():
 def test_tsne_keeps_clusters_together():
     centres = np.repeat(20 * np.eye(3), 12, axis=0)
     vectors = centres + np.random.default_rng(0).normal(size=(36, 3))
-    found = projection.tsne(vectors)
-    assert found.shape == (36, 2)
-    means = found.reshape(3, 12, 2).mean(axis=1)
-    within = np.linalg.norm(found.reshape(3, 12, 2) - means[:, None], axis=2).max()
+    flat = projection.tsne(vectors)
+    assert flat.shape == (36, 2)
+    means = flat.reshape(3, 12, 2).mean(axis=1)
+    within = np.linalg.norm(flat.reshape(3, 12, 2) - means[:, None], axis=2).max()
     between = min(
         np.linalg.norm(means[a] - means[b]) for a, b in [(0, 1), (0, 2), (1, 2)]
     )
@@ -44,19 +44,19 @@ def test_tsne_keeps_clusters_together():
 
 def test_map_shows_the_classes_and_prototypes_of_an_episode(make_subject):
     subject = make_subject()
-    found = projection.embedding_map(subject, SPEC, episode=2)
+    mapped = projection.embedding_map(subject, SPEC, episode=2)
     plan = subject.plan(SPEC, 2)
     classes = plan.classes.numpy()
-    assert found.names == tuple(subject.store.names[index] for index in classes)
-    assert found.pca.shape == found.tsne.shape == (3 * 9 + 3, 2)
-    np.testing.assert_array_equal(found.classes, np.repeat([0, 1, 2], 9))
+    assert mapped.names == tuple(subject.store.names[index] for index in classes)
+    assert mapped.pca.shape == mapped.tsne.shape == (3 * 9 + 3, 2)
+    np.testing.assert_array_equal(mapped.classes, np.repeat([0, 1, 2], 9))
     # PCA is affine, so a prototype lies in the middle of its support.
     for place, (rows, index) in enumerate(
         zip(plan.support.numpy(), classes, strict=True)
     ):
         places = 9 * place + rows - subject.store.rows(index)[0]
         np.testing.assert_allclose(
-            found.pca[27 + place], found.pca[places].mean(axis=0), atol=1e-4
+            mapped.pca[27 + place], mapped.pca[places].mean(axis=0), atol=1e-4
         )
 
 
@@ -66,15 +66,15 @@ def test_embeddings_of_one_number_or_all_alike(make_subject, spread):
     subject = dataclasses.replace(
         subject, embeddings=Embeddings.of(spread * np.arange(72.0)[:, None])
     )
-    found = projection.embedding_map(subject, SPEC)
-    assert found.explained == pytest.approx((spread, 0))
-    assert np.isfinite(found.pca).all()
-    assert found.pca.shape == found.tsne.shape == (30, 2)
+    mapped = projection.embedding_map(subject, SPEC)
+    assert mapped.explained == pytest.approx((spread, 0))
+    assert np.isfinite(mapped.pca).all()
+    assert mapped.pca.shape == mapped.tsne.shape == (30, 2)
 
 
 def test_finding_has_a_row_for_each_point(make_subject):
-    found = projection.find([make_subject()], Settings(SPEC, SPEC, episode=1))
-    rows = found.tables["embedding"]
+    finding = projection.analyze([make_subject()], Settings(SPEC, SPEC, episode=1))
+    rows = finding.tables["embedding"]
     assert len(rows) == 30
     assert rows[-1]["class"].startswith("prototype of class")
     assert set(rows[0]) == {"run", "class", "pca_1", "pca_2", "tsne_1", "tsne_2"}

@@ -26,31 +26,31 @@ def test_fewer_episodes_of_many_ways():
 
 def test_the_same_as_evaluating_each_way_alone(make_subject):
     subject = make_subject()
-    found = ways.find([subject], Settings(SPEC, TEST, episodes=40, ways=(2, 6)))
+    finding = ways.analyze([subject], Settings(SPEC, TEST, episodes=40, ways=(2, 6)))
     evaluator = Evaluator(subject.pools, subject.model.head, 0)
-    for row, way in zip(found.tables["ways"], (2, 6), strict=True):
+    for row, way in zip(finding.tables["ways"], (2, 6), strict=True):
         [expected] = evaluator(subject.embeddings, EpisodeSpec(way, 2, 3), ["none"], 40)
         assert row == {"run": "PRWN", **expected.row()}
-    assert found.numbers["relative_gain"] == []
+    assert finding.numbers["relative_gain"] == []
 
 
 def test_more_ways_are_harder(make_subject):
-    found = ways.find([make_subject()], Settings(SPEC, TEST, 40, ways=(2, 8)))
-    two, eight = (row["accuracy"] for row in found.tables["ways"])
+    finding = ways.analyze([make_subject()], Settings(SPEC, TEST, 40, ways=(2, 8)))
+    two, eight = (row["accuracy"] for row in finding.tables["ways"])
     assert two > eight + 0.1
 
 
 def test_two_runs_have_a_relative_gain(make_subject):
     subjects = [make_subject("PN", spread=1.0), make_subject("PRWN", spread=0.3)]
-    found = ways.find(subjects, Settings(SPEC, TEST, episodes=40, ways=(2, 8)))
+    finding = ways.analyze(subjects, Settings(SPEC, TEST, episodes=40, ways=(2, 8)))
     accuracy = {
-        (row["run"], row["way"]): row["accuracy"] for row in found.tables["ways"]
+        (row["run"], row["way"]): row["accuracy"] for row in finding.tables["ways"]
     }
-    for row in found.numbers["relative_gain"]:
+    for row in finding.numbers["relative_gain"]:
         expected = accuracy["PRWN", row["way"]] / accuracy["PN", row["way"]] - 1
         assert row["gain"] == pytest.approx(expected)
         assert row["interval"] > 0
-    assert found.lines[-1].startswith("PRWN over PN: +")
+    assert finding.lines[-1].startswith("PRWN over PN: +")
 
 
 def test_interval_of_the_gain_is_that_of_resampled_episodes():
@@ -67,7 +67,7 @@ def test_interval_of_the_gain_is_that_of_resampled_episodes():
 
 def test_more_ways_than_classes(make_subject):
     with pytest.raises(UserError, match=r"9 classes .* has 8"):
-        ways.find([make_subject()], Settings(SPEC, TEST, episodes=5, ways=(9,)))
+        ways.analyze([make_subject()], Settings(SPEC, TEST, episodes=5, ways=(9,)))
 
 
 def test_no_gain_over_nothing():
@@ -80,5 +80,5 @@ def test_no_gain_over_nothing():
 
 
 def test_a_line_for_each_way(make_subject):
-    found = ways.find([make_subject()], Settings(SPEC, TEST, 40, ways=(2, 8)))
-    assert [line.split()[0] for line in found.lines] == ["accuracy", "way", "2", "8"]
+    finding = ways.analyze([make_subject()], Settings(SPEC, TEST, 40, ways=(2, 8)))
+    assert [line.split()[0] for line in finding.lines] == ["accuracy", "way", "2", "8"]

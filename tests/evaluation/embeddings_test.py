@@ -17,7 +17,7 @@ VECTORS = np.arange(35, dtype=np.float32).reshape(7, 5)
 @pytest.fixture(params=["memory", "file"])
 def place(request, monkeypatch):
     if request.param == "file":
-        monkeypatch.setattr(embeddings, "IN_MEMORY", 7 * 5 * 4 - 1)
+        monkeypatch.setattr(embeddings, "MAX_IN_MEMORY", 7 * 5 * 4 - 1)
     return request.param
 
 
@@ -38,7 +38,7 @@ def test_put_in_parts(place):
 
 @pytest.fixture
 def in_file(monkeypatch):
-    monkeypatch.setattr(embeddings, "IN_MEMORY", 0)
+    monkeypatch.setattr(embeddings, "MAX_IN_MEMORY", 0)
 
 
 def test_a_disk_that_fills_up_in_the_last_row(in_file):

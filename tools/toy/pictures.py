@@ -26,7 +26,7 @@ def plane(
     setting: settings.Setting, data: study.Data, outcomes: Sequence[study.Outcome]
 ) -> "Figure":
     """One seed's models side by side: their regions, and PCA of their embeddings."""
-    figure = figures.new(figures.PAGE, 5.0)
+    figure = figures.new_figure(figures.PAGE, 5.0)
     panels = figure.subplots(2, len(outcomes))
     for index, outcome in enumerate(outcomes):
         config = setting.config(outcome.model)
@@ -75,7 +75,7 @@ def _regions(
         *points[~labeled].T, s=1.5, color="0.25", lw=0, label="unlabelled point"
     )
     everything = labeled.all()
-    figures.points(
+    figures.draw_points(
         axes,
         points[labeled],
         classes[labeled],
@@ -84,7 +84,7 @@ def _regions(
         edgecolors="black",
         linewidths=0 if everything else 0.5,
     )
-    figures.bare(axes)
+    figures.remove_axes(axes)
 
 
 def _embeddings(
@@ -94,17 +94,17 @@ def _embeddings(
     vectors = model(data.points["train"]).numpy()
     flat, explained = pca(np.concatenate([vectors, prototypes]))
     names = [f"class {index + 1}" for index in range(len(prototypes))]
-    figures.points(
+    figures.draw_points(
         axes, flat[: len(vectors)], data.stores["train"].labels(), names, s=5
     )
-    figures.stars(axes, flat[len(vectors) :])
-    figures.bare(axes)
+    figures.draw_prototypes(axes, flat[len(vectors) :])
+    figures.remove_axes(axes)
     axes.set_xlabel(f"PCA ({100 * sum(explained):.0f} % of the variance)")
 
 
 def curves(found: dict[str, Sequence[study.Outcome]]) -> "Figure":
     """Validation accuracy against training steps, a panel for each set."""
-    figure = figures.new(figures.PAGE, 2.7)
+    figure = figures.new_figure(figures.PAGE, 2.7)
     panels = figure.subplots(1, len(found), squeeze=False)[0]
     for axes, (dataset, outcomes) in zip(panels, found.items(), strict=True):
         for index, model in enumerate(settings.MODELS):
@@ -113,7 +113,7 @@ def curves(found: dict[str, Sequence[study.Outcome]]) -> "Figure":
             values = 100 * np.array(
                 [[curve[step]["val"] for step in steps] for curve in chosen]
             )  # [seeds, steps]
-            figures.curve(
+            figures.draw_curve(
                 axes,
                 index,
                 settings.TITLES[model],

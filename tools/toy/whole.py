@@ -69,13 +69,13 @@ class Whole:
         for name, data in self.data.items():
             trained = self.trained[name, "training", 0]
             first = [each for each in trained.outcomes if each.seed == 0]
-            drawn[f"toy_{name}"] = figures.rendered(
+            drawn[f"toy_{name}"] = figures.render(
                 pictures.plane, trained.setting, data, first
             )
         outcomes = {
             name: self.trained[name, "lengths", 0].outcomes for name in self.data
         }
-        drawn["toy_curves"] = figures.rendered(pictures.curves, outcomes)
+        drawn["toy_curves"] = figures.render(pictures.curves, outcomes)
         return drawn
 
     def numbers(self, command: str) -> dict[str, Any]:
