@@ -70,11 +70,12 @@ flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
+    """Prepares a data set or verifies it, and prints what it holds."""
     # As Ctrl-C, so that what was unpacked goes and what was decoded stays.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     directory = catalog.location(FLAGS.dataset, cli.data_dir())
     if not FLAGS.verify:
-        catalog.prepare(FLAGS.dataset, cli.data_dir(), _options(), cli.load_tensorflow)
+        _prepare()
     elif not catalog.is_prepared(directory):
         raise UserError(
             f"there is nothing to verify: {directory} is not a prepared data set"
@@ -84,7 +85,20 @@ def main() -> None:
     print(f"{FLAGS.dataset} is prepared and verified in {directory}")
 
 
+def _prepare() -> None:
+    """Prints what was found, and writes it."""
+    described = catalog.described(FLAGS.dataset, cli.data_dir(), _options())
+    with described as preparation:
+        for line in preparation.lines:
+            print(line)
+        # Only now: everything that can be said at once is said.
+        if preparation.needs_tensorflow:
+            cli.load_tensorflow()
+        preparation.write()
+
+
 def _options() -> catalog.Options:
+    """Returns what the flags say of the preparation."""
     values = {
         field.name: FLAGS[field.name].value
         for field in dataclasses.fields(catalog.Options)

@@ -4,12 +4,19 @@ import contextlib
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from prwn_tf import files, locks
 from prwn_tf.data import ingest, sources, tree
 from prwn_tf.data.raw import Import, RawClass
-from prwn_tf.data.sets import folder, glyphs, imagenet, omniglot, toy
+from prwn_tf.data.sets import (
+    folder,
+    glyphs,
+    imagenet,
+    omniglot,
+    omniglot_sources,
+    toy,
+)
 from prwn_tf.data.store import manifest, reader, writer
 from prwn_tf.errors import UserError
 
@@ -53,58 +60,170 @@ DRAWN: dict[str, tuple[int, Callable[[pathlib.Path], None]]] = {
     "glyphs": (glyphs.VERSION, glyphs.build),
     **{name: (toy.VERSION, functools.partial(toy.build, name)) for name in toy.NAMES},
 }
-# Data sets of points in the plane, not of images.
-POINTS = frozenset(toy.NAMES)
-# Data set -> the side in pixels that all its images had before they were prepared.
-SHRUNK_FROM = {"omniglot": omniglot.DRAWN_SIZE}
 
 
 def location(name: str, data_dir: pathlib.Path) -> pathlib.Path:
-    """The folder of a prepared data set; of a link, say to a larger disk, its end."""
+    """Returns the folder of a prepared data set; of a link to one, its end."""
     directory = data_dir / name
     return directory.resolve() if directory.is_symlink() else directory
 
 
 def is_prepared(directory: pathlib.Path) -> bool:
-    """Whether a folder is a complete data set."""
+    """Returns whether a folder is a complete data set."""
     return (directory / reader.MANIFEST).exists()
 
 
-def prepare(
-    name: str,
-    data_dir: pathlib.Path,
-    options: Options,
-    before_decoding: Callable[[], None] = lambda: None,
-) -> None:
-    """Builds a data set from raw files, or draws it.
+# --- Preparing
 
-    Args:
-        before_decoding: called when the source is found good and TensorFlow is next.
+
+@dataclasses.dataclass(frozen=True)
+class Preparation:
+    """A data set that is checked and described, and can be written.
+
+    Attributes:
+        write: writes it.
+        lines: what it will be made from, for people.
+        needs_tensorflow: whether `write` does.
+    """
+
+    write: Callable[[], None]
+    lines: tuple[str, ...] = ()
+    needs_tensorflow: bool = True
+
+
+def prepare(name: str, data_dir: pathlib.Path, options: Options) -> None:
+    """Builds a data set from raw files, or draws it."""
+    with described(name, data_dir, options) as preparation:
+        preparation.write()
+
+
+@contextlib.contextmanager
+def described(
+    name: str, data_dir: pathlib.Path, options: Options
+) -> Iterator[Preparation]:
+    """Checks all that can be checked without TensorFlow, and yields what to write.
+
+    Until the end, nobody else can prepare the same, and archives stay unpacked.
     """
     _check_options(name, options)
     directory = location(name, data_dir)
-    writer.check_replaceable(directory)
     if name in DRAWN:
-        with _alone(directory, wait=True):
-            DRAWN[name][1](directory)
+        _, draw = DRAWN[name]
+        with _reserved(directory, wait=True):
+            yield Preparation(lambda: draw(directory), needs_tensorflow=False)
     elif name == "omniglot":
-        before_decoding()
-        with _alone(directory):
-            omniglot.build(directory, source=options.source)
+        with _described_omniglot(directory, options.source) as preparation:
+            yield preparation
     else:
         _check_sources(name, options)
-        with _alone(directory) as scratch:
-            _import_images(name, directory, options, scratch, before_decoding)
+        with _described_images(name, directory, options) as preparation:
+            yield preparation
 
 
-def _alone(
-    directory: pathlib.Path, *, wait: bool = False
-) -> contextlib.AbstractContextManager[pathlib.Path]:
-    """Keeps others from preparing the same; gives a folder for what is unpacked."""
-    return locks.scratch(directory.with_name(f".{directory.name}.scratch"), wait=wait)
+@contextlib.contextmanager
+def _described_omniglot(
+    directory: pathlib.Path, source: pathlib.Path | None
+) -> Iterator[Preparation]:
+    """Yields Omniglot from the user's disk, or from its publisher for None."""
+    if source is None:
+        omniglot_sources.check_connection()
+        with _reserved(directory) as scratch:
+            yield Preparation(
+                lambda: omniglot.write(directory, omniglot_sources.downloaded(scratch))
+            )
+    else:
+        drawings = omniglot_sources.from_disk(source)
+        with _reserved(directory):
+            yield Preparation(lambda: omniglot.write(directory, drawings))
+
+
+@contextlib.contextmanager
+def _described_images(
+    name: str, directory: pathlib.Path, options: Options
+) -> Iterator[Preparation]:
+    """Yields a data set that is made from image files, pickles or arrays."""
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(_reserved(directory))
+        source, unlabeled = options.source, options.unlabeled_source
+        exclude = [] if unlabeled is None else [unlabeled]
+        raw = stack.enter_context(sources.opened(source, scratch / "source", exclude))
+        description = _described_classes(name, raw, scratch, options)
+        if unlabeled is not None:
+            # What is held out for test must not be trained on, wherever it lies.
+            opened = sources.opened(unlabeled, scratch / "unlabeled", [source])
+            description = _with_unlabeled(description, stack.enter_context(opened))
+        yield Preparation(
+            functools.partial(
+                ingest.write,
+                description,
+                directory,
+                skip_bad_images=bool(options.skip_bad_images),
+            ),
+            _summary(description, directory),
+        )
+
+
+def _described_classes(
+    name: str, raw: tree.Tree, scratch: pathlib.Path, options: Options
+) -> Import:
+    """Returns the classes of a source, with the options that were given."""
+    given = {"size": options.image_size, "seed": options.seed}
+    given |= {"hold_out": options.hold_out, "allow_partial": options.allow_partial}
+    given = {key: value for key, value in given.items() if value is not None}
+    if name == "folder":
+        description = folder.describe(raw, **given)
+    else:
+        description = imagenet.describe(name, raw, scratch=scratch, **given)
+    return dataclasses.replace(description, source=tree.shown(options.source))
+
+
+def _with_unlabeled(description: Import, raw: tree.Tree) -> Import:
+    """Returns a description with images of no class after its classes."""
+    images = folder.unlabeled_images(raw)
+    pool = RawClass(reader.UNLABELED, reader.UNLABELED, images)
+    return dataclasses.replace(description, classes=[*description.classes, pool])
+
+
+def _summary(description: Import, directory: pathlib.Path) -> tuple[str, ...]:
+    """Returns what will be written and what it replaces, for people."""
+    lines = [
+        f"found {description.layout} in {description.source}: "
+        f"{description.image_count:,} images"
+    ]
+    if manifest.is_dataset(directory):
+        before = files.read_json(directory / manifest.FILE).get("source")
+        lines.append(f"this replaces the data set of {tree.plain(str(before))}")
+    return tuple(lines)
+
+
+@contextlib.contextmanager
+def _reserved(directory: pathlib.Path, *, wait: bool = False) -> Iterator[pathlib.Path]:
+    """Keeps others from preparing the same, and yields a folder for what is unpacked.
+
+    Raises:
+        UserError: something else lies there, or another program prepares it; with
+            `wait`, that one is waited for.
+    """
+    writer.check_replaceable(directory)
+    scratch = directory.with_name(f".{directory.name}.scratch")
+    with locks.scratch(scratch, wait=wait):
+        yield scratch
+
+
+def _check_options(name: str, options: Options) -> None:
+    """Raises if an option was given that does not apply to the data set."""
+    for field in dataclasses.fields(options):
+        given = getattr(options, field.name) is not None
+        if given and field.name not in DATASETS[name]:
+            fitting = [each for each, names in DATASETS.items() if field.name in names]
+            raise UserError(
+                f"--{field.name} does not apply to --dataset={name}, only to "
+                f"{', '.join(fitting)}; leave it out"
+            )
 
 
 def _check_sources(name: str, options: Options) -> None:
+    """Raises unless the sources are there, and are two."""
     if options.source is None:
         raise UserError(
             f"data set {name} is made from files of yours, no program can download it; "
@@ -121,64 +240,11 @@ def _check_sources(name: str, options: Options) -> None:
         )
 
 
-def _import_images(
-    name: str,
-    directory: pathlib.Path,
-    options: Options,
-    scratch: pathlib.Path,
-    before_decoding: Callable[[], None],
-) -> None:
-    unlabeled = contextlib.nullcontext()
-    if options.unlabeled_source is not None:
-        unlabeled = sources.opened(options.unlabeled_source, scratch / "unlabeled")
-    with sources.opened(options.source, scratch / "source") as raw, unlabeled as more:
-        plan = _found(name, raw, scratch, more, options)
-        plan = dataclasses.replace(plan, source=tree.shown(options.source))
-        print(f"found {plan.found} in {plan.source}: {plan.images:,} images")
-        if manifest.is_dataset(directory):
-            before = files.read_json(directory / manifest.FILE).get("source")
-            print(f"this replaces the data set of {tree.plain(str(before))}")
-        before_decoding()
-        ingest.write(plan, directory, skip_bad_images=bool(options.skip_bad_images))
-
-
-def _found(
-    name: str,
-    raw: pathlib.Path,
-    scratch: pathlib.Path,
-    unlabeled: pathlib.Path | None,
-    options: Options,
-) -> Import:
-    """What is to be written, with the images of no class at the end."""
-    exclude = [] if unlabeled is None else [unlabeled]
-    given = {"size": options.image_size, "seed": options.seed}
-    given |= {"hold_out": options.hold_out, "allow_partial": options.allow_partial}
-    given = {key: value for key, value in given.items() if value is not None}
-    if name == "folder":
-        plan = folder.find(raw, exclude=exclude, **given)
-    else:
-        plan = imagenet.find(name, raw, scratch=scratch, exclude=exclude, **given)
-    if unlabeled is None:
-        return plan
-    # What is held out for test must not be trained on, wherever it lies.
-    images = folder.find_unlabeled(unlabeled, exclude=[raw])
-    pool = RawClass(reader.UNLABELED, reader.UNLABELED, images)
-    return dataclasses.replace(plan, classes=[*plan.classes, pool])
-
-
-def _check_options(name: str, options: Options) -> None:
-    for field in dataclasses.fields(options):
-        given = getattr(options, field.name) is not None
-        if given and field.name not in DATASETS[name]:
-            fitting = [each for each, names in DATASETS.items() if field.name in names]
-            raise UserError(
-                f"--{field.name} does not apply to --dataset={name}, only to "
-                f"{', '.join(fitting)}; leave it out"
-            )
+# --- Opening
 
 
 def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, reader.ClassStore]:
-    """The splits of a data set; those made by code are drawn on first use."""
+    """Returns the splits of a data set; those made by code are drawn on first use."""
     directory = location(name, data_dir)
     if name in DRAWN:
         _draw_once(name, directory)
@@ -191,7 +257,7 @@ def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, reader.ClassSt
 
 
 def how_to_prepare(name: str) -> str:
-    """The command that makes a data set, in words."""
+    """Returns the command that makes a data set, in words."""
     command = f"python -m prwn_tf.prepare --dataset={name}"
     if name == "omniglot":
         return f"this downloads it, unless you give --source=PATH: {command}"
@@ -199,18 +265,19 @@ def how_to_prepare(name: str) -> str:
 
 
 def _draw_once(name: str, directory: pathlib.Path) -> None:
+    """Draws a data set unless it is there, in its present version."""
     version, draw = DRAWN[name]
-    if _drawn(directory, version):
+    if _is_drawn(directory, version):
         return
     # Of several programs that begin together, one draws and the others wait for it.
-    with _alone(directory, wait=True):
-        if not _drawn(directory, version):
+    with _reserved(directory, wait=True):
+        if not _is_drawn(directory, version):
             print(f"drawing the {name} data set into {directory} (once)")
             draw(directory)
 
 
-def _drawn(directory: pathlib.Path, version: int) -> bool:
-    """Whether a drawn data set is there, and of this version."""
+def _is_drawn(directory: pathlib.Path, version: int) -> bool:
+    """Returns whether a drawn data set of a version is there."""
     if not is_prepared(directory):
         return False
     return reader.read_manifest(directory).get("version") == version

@@ -12,7 +12,7 @@ import numpy as np
 import tqdm
 
 from prwn_tf import files
-from prwn_tf.data.raw import FEWEST, Images, Import, RawClass
+from prwn_tf.data.raw import MIN_IMAGES, Images, Import, RawClass
 from prwn_tf.data.store.reader import UNLABELED
 from prwn_tf.data.store.writer import StoreWriter
 from prwn_tf.errors import StorageError, UserError
@@ -21,79 +21,98 @@ from prwn_tf.images.decoder import BATCH, Decoder
 VERSION = 2  # to be raised with any change of a decoded pixel
 WORKERS = min(8, os.cpu_count() or 1)
 DECODED_BYTES = 2**26  # pixels that wait to be written
-LISTED = 20  # images that an error names
-RECORDED = 1000  # images that the manifest names
+MAX_LISTED = 20  # bad images that an error names
+MAX_RECORDED = 1000  # bad images that the manifest names
 
 
-def write(plan: Import, directory: pathlib.Path, *, skip_bad_images: bool) -> None:
+def write(
+    description: Import, directory: pathlib.Path, *, skip_bad_images: bool
+) -> None:
     """Decodes all images of an import into a data set at `directory`.
 
-    A program that was killed at it is continued by the next, class by class.
+    If a program is killed at it, the next one continues, class by class.
     """
-    about = {"dataset": plan.dataset, "version": VERSION, "source": plan.source}
-    about |= {"layout": plan.found, **plan.about}
+    about = {
+        "dataset": description.dataset,
+        "version": VERSION,
+        "source": description.source,
+        "layout": description.layout,
+        **description.about,
+    }
     with StoreWriter(
         directory,
-        image_shape=(plan.size, plan.size, 3),
+        image_shape=(description.size, description.size, 3),
         about=about,
-        resume_key=_key(plan, skip_bad_images),
+        resume_key=_resume_key(description, skip_bad_images),
     ) as writer:
-        todo = [raw for raw in plan.classes if not writer.has(raw.split, raw.name)]
-        _check_space(todo, plan.size, directory)
-        _write_classes(plan, todo, writer, skip_bad_images)
-        skipped = plan.skipped | {"unreadable images": len(writer.dropped)}
+        missing = [
+            raw for raw in description.classes if not writer.has(raw.split, raw.name)
+        ]
+        _check_space(missing, description.size, directory)
+        _write_classes(description, missing, writer, skip_bad_images)
+        skipped = description.skipped | {"unreadable images": len(writer.dropped)}
         writer.about["skipped"] = {
             what: count for what, count in skipped.items() if count
         }
-        writer.about["unreadable"] = writer.dropped[:RECORDED]
+        writer.about["unreadable"] = writer.dropped[:MAX_RECORDED]
 
 
 def _write_classes(
-    plan: Import, todo: Sequence[RawClass], writer: StoreWriter, skip_bad: bool
+    description: Import,
+    missing: Sequence[RawClass],
+    writer: StoreWriter,
+    skip_bad_images: bool,
 ) -> None:
-    done = plan.images - sum(len(raw.images) for raw in todo)
+    """Writes the classes that are missing, and checks those that are there."""
+    total = description.image_count
+    done = total - sum(len(raw.images) for raw in missing)
     if done:
         print(f"continuing where an earlier run was stopped, at image {done:,}")
-    decoder = Decoder(plan.size)
-    unusable = list(writer.dropped)  # by the earlier run
-    if skip_bad or not unusable:
-        for raw in plan.classes:
+    decoder = Decoder(description.size)
+    bad_images = list(writer.dropped)  # by the earlier run
+    if skip_bad_images or not bad_images:
+        for raw in description.classes:
             if writer.has(raw.split, raw.name):
                 _check_count(raw, writer.images_of(raw.split, raw.name))
     pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
     bar = tqdm.tqdm(
-        desc=plan.dataset,
-        total=plan.images,
+        desc=description.dataset,
+        total=total,
         initial=done,
         unit=" images",
         disable=None,
     )
     try:
-        for raw in todo:
+        for raw in missing:
             dropped: list[str] = []
-            batches = _decoded(raw.images, decoder, pool, dropped, bar)
+            batches = _decoded_batches(raw.images, decoder, pool, dropped, bar)
             writer.add_batches(raw.split, raw.name, batches, dropped)
-            unusable += dropped
-            if not skip_bad and len(unusable) >= LISTED:
+            bad_images += dropped
+            if not skip_bad_images and len(bad_images) >= MAX_LISTED:
                 break
-            if skip_bad or not dropped:
+            if skip_bad_images or not dropped:
                 _check_count(raw, writer.images_of(raw.split, raw.name))
     finally:
         pool.shutdown(cancel_futures=True)
         bar.close()
-    if unusable and not skip_bad:
-        raise UserError(_unusable_message(unusable))
+    if bad_images and not skip_bad_images:
+        raise UserError(_bad_images_message(bad_images))
 
 
-def _decoded(
+def _decoded_batches(
     images: Images,
     decoder: Decoder,
     pool: concurrent.futures.Executor,
     dropped: list[str],
     bar: tqdm.tqdm,
 ) -> Iterator[np.ndarray]:
-    """The pixels of a class in batches; what cannot be decoded goes to `dropped`."""
-    work = functools.partial(decoder.load, images.load)
+    """Yields the pixels of a class: [n, size, size, 3] of uint8.
+
+    Args:
+        dropped: gets the images that cannot be decoded, each with the reason.
+        bar: is moved by every image.
+    """
+    decode = functools.partial(decoder.load, images.load)
     group = max(BATCH, DECODED_BYTES // (decoder.size**2 * 3))
     for start in range(0, len(images), group):
         stop = min(start + group, len(images))
@@ -101,7 +120,8 @@ def _decoded(
             range(first, min(first + BATCH, stop))
             for first in range(start, stop, BATCH)
         ]
-        for part, (pixels, problems) in zip(parts, pool.map(work, parts), strict=True):
+        results = pool.map(decode, parts)
+        for part, (pixels, problems) in zip(parts, results, strict=True):
             dropped += [
                 f"{images.place(index)} {reason}" for index, reason in problems.items()
             ]
@@ -110,16 +130,20 @@ def _decoded(
 
 
 def _check_count(raw: RawClass, kept: int) -> None:
-    if raw.split != UNLABELED and kept < FEWEST:
+    """Raises if too few images of a class are left to make episodes of."""
+    if raw.split != UNLABELED and kept < MIN_IMAGES:
         raise UserError(
             f"class {raw.name!r} has {kept} of {len(raw.images)} images left without "
-            f"the unreadable ones, at least {FEWEST} are needed; replace them, or "
+            f"the unreadable ones, at least {MIN_IMAGES} are needed; replace them, or "
             "remove the class"
         )
 
 
-def _check_space(todo: Sequence[RawClass], size: int, directory: pathlib.Path) -> None:
-    images = sum(len(raw.images) for raw in todo)
+def _check_space(
+    classes: Sequence[RawClass], size: int, directory: pathlib.Path
+) -> None:
+    """Raises if the pixels of the classes do not fit on the disk."""
+    images = sum(len(raw.images) for raw in classes)
     need, free = images * size**2 * 3, files.free_space(directory)
     if need > free:
         raise StorageError(
@@ -129,22 +153,29 @@ def _check_space(todo: Sequence[RawClass], size: int, directory: pathlib.Path) -
         )
 
 
-def _unusable_message(unusable: list[str]) -> str:
-    number = f"{len(unusable)} image{'s' * (len(unusable) > 1)}"
-    if len(unusable) >= LISTED:
+def _bad_images_message(bad_images: list[str]) -> str:
+    """Returns the message on images that cannot be decoded."""
+    number = f"{len(bad_images)} image{'s' * (len(bad_images) > 1)}"
+    if len(bad_images) >= MAX_LISTED:
         number = f"at least {number}"
     return (
-        f"{number} cannot be decoded: {'; '.join(unusable[:LISTED])}; replace or "
+        f"{number} cannot be decoded: {'; '.join(bad_images[:MAX_LISTED])}; replace or "
         "remove them, or leave them out with --skip_bad_images"
     )
 
 
-def _key(plan: Import, skip_bad: bool) -> str:
-    """Differs for imports that write different things, or from changed files."""
+def _resume_key(description: Import, skip_bad_images: bool) -> str:
+    """Returns a hash of what is to be written and of the state of its files."""
     digest = hashlib.sha256()
-    head = [VERSION, plan.source, plan.size, skip_bad, plan.about]
-    digest.update(json.dumps(head, sort_keys=True).encode())
-    for raw in plan.classes:
+    settings = [
+        VERSION,
+        description.source,
+        description.size,
+        skip_bad_images,
+        description.about,
+    ]
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    for raw in description.classes:
         line = [raw.split, raw.name, raw.images.states()]
         digest.update(json.dumps(line).encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Images before they are decoded: in files, in pickles, in arrays."""
+"""Images that are not decoded yet: in files, in pickles, in arrays."""
 
 import dataclasses
 import os
@@ -14,31 +14,35 @@ from prwn_tf.errors import UserError
 from prwn_tf.images.header import UnusableImageError
 
 FILE_LIMIT = 2**28
-FEWEST = 2  # images of a class
+MIN_IMAGES = 2  # of a class: one to learn from and one to ask
 
 
 class Images(Protocol):
     """A sequence of images that are loaded one by one."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """Returns the number of images."""
 
     def load(self, index: int) -> bytes | np.ndarray:
-        """An encoded image, or pixels [height, width, 3] of uint8.
+        """Returns an encoded image, or pixels [height, width, 3] of uint8.
 
         Raises:
             UnusableImageError: there is none.
         """
 
     def place(self, index: int) -> str:
-        """Where an image is, for messages."""
+        """Returns where an image lies, for messages."""
 
     def states(self) -> list[Any]:
-        """What tells other images from these without reading them, as JSON."""
+        """Returns values for JSON that change when the images change.
+
+        They are told without reading the images.
+        """
 
 
 @dataclasses.dataclass(frozen=True)
 class RawClass:
-    """A class of a split, not yet decoded."""
+    """A class of a split that is not decoded yet."""
 
     split: str
     name: str
@@ -65,7 +69,11 @@ class ImageFiles:
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """An encoded image; UnusableImageError if there is none."""
+    """Returns the content of an image file.
+
+    Raises:
+        UnusableImageError: it cannot be read, or is too large to be an image.
+    """
     try:
         size = os.path.getsize(path)
         if size > FILE_LIMIT:
@@ -78,7 +86,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 @dataclasses.dataclass(frozen=True)
 class EncodedRows:
-    """Encoded images in a list of arrays of bytes."""
+    """Some of the encoded images in a list of arrays of bytes."""
 
     origin: str
     items: Sequence[LazyArray]
@@ -94,13 +102,13 @@ class EncodedRows:
         return f"image {self.rows[index]} of {self.origin}"
 
     def states(self) -> list[Any]:
-        files = {self.items[row].path for row in self.rows}
-        return [self.origin, *self.rows, *map(_size_and_time, files)]
+        paths = {self.items[row].path for row in self.rows}
+        return [self.origin, *self.rows, *map(_size_and_time, paths)]
 
 
 @dataclasses.dataclass(frozen=True)
 class PixelRows:
-    """Rows of an array of pixels [n, height, width, 3]."""
+    """Some of the images in an array of pixels [n, height, width, 3]."""
 
     origin: str
     array: LazyArray
@@ -122,27 +130,31 @@ class PixelRows:
 
 
 def _size_and_time(path: str | os.PathLike[str]) -> list[int]:
-    """Size and time of the last change of a file; nothing if it cannot be read."""
+    """Returns size and time of the last change of a file, or [] if it is not there."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return []
-    return [found.st_size, found.st_mtime_ns]
+    return [status.st_size, status.st_mtime_ns]
 
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """Everything that is to be written to a data set, found and checked.
+    """The description of a data set that is to be written, with all classes checked.
 
     Attributes:
-        found: what the source turned out to be, in words.
+        dataset: its name.
+        source: where its images come from.
+        layout: the form in which they lie there, in words.
+        size: height and width of an image.
+        classes: of all splits.
         about: further entries of the manifest.
         skipped: what was left out, in words -> how many.
     """
 
     dataset: str
     source: str
-    found: str
+    layout: str
     size: int
     classes: Sequence[RawClass]
     about: dict[str, Any]
@@ -150,14 +162,14 @@ class Import:
 
     def __post_init__(self):
         for raw in self.classes:
-            if raw.split in SPLITS and len(raw.images) < FEWEST:
+            if raw.split in SPLITS and len(raw.images) < MIN_IMAGES:
                 raise UserError(
                     f"class {raw.name!r} of the {raw.split} split has "
-                    f"{len(raw.images)} image, at least {FEWEST} are needed, one to "
-                    "learn from and one to ask; add some, or remove the class"
+                    f"{len(raw.images)} image, at least {MIN_IMAGES} are needed, one "
+                    "to learn from and one to ask; add some, or remove the class"
                 )
 
     @property
-    def images(self) -> int:
-        """Number of images of all classes."""
+    def image_count(self) -> int:
+        """The number of images of all classes."""
         return sum(len(raw.images) for raw in self.classes)

@@ -1,16 +1,17 @@
-"""What a user gives as --source: a folder, or an archive, unpacked for a while."""
+"""What users give as --source: a folder, or an archive that is unpacked for a while."""
 
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from prwn_tf.data import tree
 from prwn_tf.data.formats import archives, pickles, streams
-from prwn_tf.data.sets import imagenet
+from prwn_tf.data.tree import Tree
 from prwn_tf.errors import StorageError, UserError
 
-Named = dict[pathlib.Path, str]
+# Beside files that are called so, archives are left alone: they are what was in them.
+PACKED_SUFFIXES = (".pkl", ".pickle", ".npz")
 
 
 def check(source: pathlib.Path, flag: str) -> None:
@@ -22,21 +23,28 @@ def check(source: pathlib.Path, flag: str) -> None:
 
 
 @contextlib.contextmanager
-def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path]:
-    """The folder of raw files; a single pickle is given as it is.
+def opened(
+    source: pathlib.Path,
+    scratch: pathlib.Path,
+    exclude: Sequence[pathlib.Path] = (),
+) -> Iterator[Tree]:
+    """Yields the raw files of a source, which is scanned once.
 
     Args:
-        scratch: folder to unpack archives in.
+        source: a folder, an archive, or a single pickle.
+        scratch: a folder for what is unpacked, which the caller removes.
+        exclude: folders inside that belong to something else.
     """
-    packed, lists = _archives(source)
+    raw = tree.scan(source, exclude)
+    archive_names = _archives_of(source, raw)
     try:
-        for path, called in packed.items():
-            print(f"unpacking {tree.shown(path)}", flush=True)
-            archives.unpack(path, scratch, called)
-        for path, called in lists.items():
-            with path.open("rb") as stream:
-                streams.save(stream, scratch / called, path)
-        yield scratch if packed else source
+        if archive_names:
+            for path, name in archive_names.items():
+                print(f"unpacking {tree.shown(path)}", flush=True)
+                archives.unpack(path, scratch, name)
+            _copy_lists(source, raw, scratch)
+            raw = tree.scan(scratch)
+        yield raw
     except StorageError:
         raise  # it is about the disk that is written to
     except UserError as error:
@@ -44,28 +52,37 @@ def opened(source: pathlib.Path, scratch: pathlib.Path) -> Iterator[pathlib.Path
         raise type(error)(str(error).replace(str(scratch), str(source))) from error
 
 
-def _archives(source: pathlib.Path) -> tuple[Named, Named]:
-    """What is to be unpacked, and the lists of images that lie beside it.
-
-    Each with its name in the source, if that is a folder.
-    """
+def _archives_of(source: pathlib.Path, raw: Tree) -> dict[pathlib.Path, str]:
+    """Returns the archives that are to be unpacked, with their names in the source."""
     if not source.is_dir():
         is_pickle = pickles.looks_like_one(tree.beginning(source))
-        return ({} if is_pickle else {source: ""}), {}
-    packed, lists = {}, {}
-    for folder in tree.walk(source):
-        # They are what was in the archives, or what is used beside them.
-        if folder.images or any(map(_is_packed_data, folder.others)):
-            return {}, {}
-        for name in folder.others:
-            path = pathlib.Path(folder.path, name)
-            called = os.path.relpath(path, os.path.abspath(source))
-            if name.lower().endswith(archives.SUFFIXES):
-                packed[path] = called
-            elif name.lower().endswith(".csv"):
-                lists[path] = called
-    return packed, lists if packed else {}
+        return {} if is_pickle else {source: ""}
+    others = [path for folder in raw.folders for path in folder.other_paths()]
+    if raw.image_count or any(_ends_with(path, PACKED_SUFFIXES) for path in others):
+        return {}
+    return {
+        path: _name_in(source, path)
+        for path in others
+        if _ends_with(path, archives.SUFFIXES)
+    }
 
 
-def _is_packed_data(name: str) -> bool:
-    return name.lower().endswith(imagenet.PACKED_SUFFIXES)
+def _copy_lists(source: pathlib.Path, raw: Tree, scratch: pathlib.Path) -> None:
+    """Copies the csv files that lie beside archives to where these are unpacked."""
+    if not source.is_dir():
+        return
+    for folder in raw.folders:
+        for path in folder.other_paths():
+            if _ends_with(path, (".csv",)):
+                with path.open("rb") as stream:
+                    streams.save(stream, scratch / _name_in(source, path), path)
+
+
+def _ends_with(path: pathlib.Path, suffixes: tuple[str, ...]) -> bool:
+    """Returns whether a file is called so, in letters of any case."""
+    return path.name.lower().endswith(suffixes)
+
+
+def _name_in(source: pathlib.Path, path: pathlib.Path) -> str:
+    """Returns the way from the source to a file in it."""
+    return os.path.relpath(path, os.path.abspath(source))

@@ -1,4 +1,4 @@
-"""The files of a folder tree as users have them: hidden files, links and all."""
+"""Folder trees as users have them: with hidden files, links and all."""
 
 import os
 import pathlib
@@ -12,12 +12,12 @@ from prwn_tf.images import header
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp")
 NOT_IMAGES = "files that are not JPEG, PNG, GIF or BMP images"  # for summaries
-DEPTH = 12
-SNIFFED = 1000  # files without a known suffix that are looked into to find an image
+MAX_DEPTH = 12
+MAX_SNIFFED = 1000  # files of a folder that are opened in search of a first image
 
 
 class Folder(NamedTuple):
-    """A folder and the names of what lies in it, sorted."""
+    """A folder and the sorted names of what lies in it."""
 
     path: str
     images: list[str]
@@ -26,14 +26,46 @@ class Folder(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The folder's own name, as text that can be printed."""
         return shown(os.path.basename(self.path))
 
     def image_paths(self) -> list[str]:
+        """Returns the paths of the images that lie in the folder itself."""
         return [os.path.join(self.path, name) for name in self.images]
+
+    def other_paths(self) -> list[pathlib.Path]:
+        """Returns the paths of the other files that lie in the folder itself."""
+        return [pathlib.Path(self.path, name) for name in self.others]
+
+
+class Tree(NamedTuple):
+    """Everything that one scan of a folder saw."""
+
+    root: pathlib.Path  # as the user gave it
+    folders: list[Folder]  # the root first, and each before those inside it
+
+    @property
+    def image_count(self) -> int:
+        """The number of images in all folders."""
+        return sum(len(folder.images) for folder in self.folders)
+
+    @property
+    def other_count(self) -> int:
+        """The number of other files in all folders, hidden ones apart."""
+        return sum(len(folder.others) for folder in self.folders)
+
+
+def scan(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Tree:
+    """Returns what `walk` yields; of a single file, a folder that holds it alone."""
+    if root.is_file():
+        path = os.path.abspath(root)
+        alone = Folder(os.path.dirname(path), [], [os.path.basename(path)], [])
+        return Tree(root, [alone])
+    return Tree(root, list(walk(root, exclude)))
 
 
 def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[Folder]:
-    """Every folder from `root` down, each before those inside it.
+    """Yields every folder from `root` down, each before those inside it.
 
     Links are followed, but no folder is visited twice. Inside of `root`, hidden folders
     and prepared data sets are left out, as are the folders to `exclude`.
@@ -46,7 +78,7 @@ def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[F
         if real in seen:
             continue
         seen.add(real)
-        folder = _scan(path)
+        folder = _read_folder(path)
         if depth and manifest.FILE in folder.others and manifest.is_dataset(real):
             continue
         kept = [
@@ -55,18 +87,18 @@ def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[F
             if os.path.realpath(os.path.join(path, name)) not in seen
         ]
         yield folder._replace(folders=kept)
-        if depth < DEPTH:
-            inside = (os.path.join(path, name) for name in reversed(kept))
-            waiting += [(each, depth + 1) for each in inside]
+        if depth < MAX_DEPTH:
+            paths = (os.path.join(path, name) for name in reversed(kept))
+            waiting += [(inner_path, depth + 1) for inner_path in paths]
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as text that can be printed and stored, whatever bytes it is made of."""
+    """Returns a path as text that can be printed and stored, whatever its bytes."""
     return plain(os.fsencode(path).decode("utf-8", "replace"))
 
 
 def plain(text: str) -> str:
-    """Text without line breaks and codes that a terminal would obey."""
+    """Returns text without line breaks and codes that a terminal would obey."""
     if text.isprintable():
         return text
     return "".join(
@@ -75,7 +107,17 @@ def plain(text: str) -> str:
     )
 
 
-def _scan(path: str) -> Folder:
+def beginning(path: str | os.PathLike[str]) -> bytes:
+    """Returns the first bytes of a file; none if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(512)
+    except OSError:
+        return b""
+
+
+def _read_folder(path: str) -> Folder:
+    """Returns the folder at a path, or raises if it cannot be read."""
     folder = Folder(path, [], [], [])
     try:
         with os.scandir(path) as entries:
@@ -99,24 +141,16 @@ def _scan(path: str) -> Folder:
 
 
 def _images_among(path: str, names: Sequence[str]) -> list[str]:
-    """The files that are images without a suffix that says so.
+    """Returns the files of a folder that are images, though their names do not say so.
 
-    Of a folder in which the first thousand files are none, the others are not opened.
+    If none of the first `MAX_SNIFFED` files is one, the others are not opened.
     """
-    found = [name for name in names[:SNIFFED] if _is_image(path, name)]
-    if found:
-        found += [name for name in names[SNIFFED:] if _is_image(path, name)]
-    return found
+    images = [name for name in names[:MAX_SNIFFED] if _is_image(path, name)]
+    if images:
+        images += [name for name in names[MAX_SNIFFED:] if _is_image(path, name)]
+    return images
 
 
 def _is_image(path: str, name: str) -> bool:
+    """Returns whether a file of a folder begins like a JPEG or PNG image."""
     return header.kind_of(beginning(os.path.join(path, name))) in ("jpeg", "png")
-
-
-def beginning(path: str | os.PathLike[str]) -> bytes:
-    """The first bytes of a file; none if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(512)
-    except OSError:
-        return b""

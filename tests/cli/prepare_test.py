@@ -4,10 +4,8 @@ import json
 import os
 import pathlib
 import pickle
-import resource
 import signal
-import subprocess
-import sys
+import tarfile
 import time
 import zipfile
 
@@ -16,8 +14,10 @@ import pytest
 
 from prwn_tf.data.sets import wnids
 from prwn_tf.data.store import reader
+from tests.children import child
 from tests.cli import program
 from tests.data import made
+from tests.faults import harness
 
 ROOT = pathlib.Path(__file__).parents[2]
 NAMES = [f"Art {letter}, größer" for letter in "abcdefghijkl"]
@@ -99,15 +99,11 @@ def test_three_commands_from_a_folder_to_a_tested_model(tmp_path, pictures):
     assert result["test"][0]["way"] == 2
 
     picture = tmp_path / "episode.png"
-    drawn = subprocess.run(
-        [
-            *(sys.executable, "tools/inspect_episode.py", "--dataset=folder"),
-            *("--split=train", "--train_distractors=1", f"--output={picture}"),
-        ],
+    drawn = child.run(
+        *("tools/inspect_episode.py", "--dataset=folder"),
+        *("--split=train", "--train_distractors=1", f"--output={picture}"),
         cwd=ROOT,
         env=os.environ | plain,
-        capture_output=True,
-        text=True,
     )
     assert drawn.returncode == 0, drawn.stderr
     assert drawn.stdout.splitlines()[-1] == f"drawn to {picture}"
@@ -170,6 +166,31 @@ def test_an_archive_that_leaves_its_folder(tmp_path):
     ]
 
 
+def test_no_archive_at_all(tmp_path):
+    nowhere = tmp_path / "mini_imagenet.tar.xz"
+    failed(
+        tmp_path, 2, "does not exist", flags=("--dataset=mini", f"--source={nowhere}")
+    )
+    failed(tmp_path, 2, "give them as --source", flags=("--dataset=mini",))
+
+
+def test_an_archive_that_was_cut_short(tmp_path):
+    path = tmp_path / "mini_imagenet.tar.xz"
+    with tarfile.open(path, "w:xz") as archive:
+        archive.add(made.class_folders(tmp_path / "raw", wnids.mini()["train"]), "mini")
+    path.write_bytes(path.read_bytes()[:-1000])
+    texts = ("mini_imagenet.tar.xz cannot be unpacked", "cut short")
+    failed(tmp_path, 2, *texts, flags=("--dataset=mini", f"--source={path}"))
+
+
+def test_mini_with_the_training_classes_alone(tmp_path):
+    path = tmp_path / "mini_imagenet.tar.xz"
+    with tarfile.open(path, "w:xz") as archive:
+        archive.add(made.class_folders(tmp_path / "raw", wnids.mini()["train"]), "mini")
+    texts = (f"{path} lacks 36 of the 100 classes", "--allow_partial")
+    failed(tmp_path, 2, *texts, flags=("--dataset=mini", f"--source={path}"))
+
+
 def test_a_bomb(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(20):
@@ -187,15 +208,10 @@ def test_a_target_that_cannot_be_written(tmp_path):
 
 def test_a_disk_that_fills_up(tmp_path):
     made.class_folders(tmp_path / "in", NAMES, images=40)
-    result = subprocess.run(
-        [
-            *(sys.executable, "-m", "prwn_tf.prepare", "--dataset=folder"),
-            *(f"--source={tmp_path / 'in'}", f"--data_dir={tmp_path / 'data'}"),
-            "--image_size=64",
-        ],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2**21, 2**21)),
-        capture_output=True,
-        text=True,
+    result = child.run(
+        *("-m", "prwn_tf.prepare", "--dataset=folder", "--image_size=64"),
+        *(f"--source={tmp_path / 'in'}", f"--data_dir={tmp_path / 'data'}"),
+        before=harness.file_limit(2**21),
     )
     program.assert_one_line(result, 4, "cannot write", "File too large", "free some")
     assert not any((tmp_path / "data").iterdir())
@@ -204,14 +220,10 @@ def test_a_disk_that_fills_up(tmp_path):
 def test_a_disk_that_fills_up_while_unpacking(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("cat/1.png", os.urandom(2**21))
-    result = subprocess.run(
-        [
-            *(sys.executable, "-m", "prwn_tf.prepare", "--dataset=folder"),
-            *(f"--source={tmp_path / 'a.zip'}", f"--data_dir={tmp_path / 'data'}"),
-        ],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20)),
-        capture_output=True,
-        text=True,
+    result = child.run(
+        *("-m", "prwn_tf.prepare", "--dataset=folder"),
+        *(f"--source={tmp_path / 'a.zip'}", f"--data_dir={tmp_path / 'data'}"),
+        before=harness.file_limit(2**20),
     )
     where = f"cannot write {tmp_path / 'data'}"
     program.assert_one_line(result, 4, where, "File too large", "free some")

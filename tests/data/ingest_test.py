@@ -158,11 +158,22 @@ def test_too_little_space_is_said_before_anything_is_written(
     )
 
 
-def test_what_is_replaced_is_said(tmp_path, source, capsys):
-    prepare(tmp_path, source)
-    assert "replaces" not in capsys.readouterr().out
-    prepare(tmp_path, source)
-    assert f"this replaces the data set of {source}" in capsys.readouterr().out
+def test_what_is_replaced_is_said(tmp_path, source):
+    options = catalog.Options(source=source, image_size=made.SIZE)
+    found = f"found own images in class folders in {source}: 28 images"
+    with catalog.described("folder", tmp_path, options) as preparation:
+        assert preparation.lines == (found,)
+        preparation.write()
+    with catalog.described("folder", tmp_path, options) as preparation:
+        replaced = f"this replaces the data set of {source}"
+        assert preparation.lines == (found, replaced)
+
+
+def test_what_is_only_described_is_not_written(tmp_path, source):
+    options = catalog.Options(source=source, image_size=made.SIZE)
+    with catalog.described("folder", tmp_path, options):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_an_older_data_set_survives_a_failed_try(tmp_path, source):

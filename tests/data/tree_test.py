@@ -40,7 +40,7 @@ def test_images_are_known_by_content_too(tmp_path):
 
 
 def test_all_images_without_a_suffix_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(tree, "SNIFFED", 3)
+    monkeypatch.setattr(tree, "MAX_SNIFFED", 3)
     for name in "abcdef":
         made.write(tmp_path / "in" / name, PNG)
         made.write(tmp_path / "notes" / name, b"words")

@@ -15,82 +15,79 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from prwn_tf.data import tree
-from prwn_tf.data.raw import FEWEST, ImageFiles, Import, RawClass
+from prwn_tf.data.raw import MIN_IMAGES, ImageFiles, Import, RawClass
 from prwn_tf.data.store.reader import SPLITS
+from prwn_tf.data.tree import Folder, Tree
 from prwn_tf.errors import UserError
 
 SIZE = 84
 HOLD_OUT = ("classes", "images")
 TRAIN_SHARE = 0.6  # the rest is halved between val and test
-FEWEST_CLASSES = 2  # of a split: to tell apart
-EXPECTED = "give a folder that has a folder of images for each class"
+MIN_CLASSES = 2  # of a split: to tell apart
+REMEDY = "give a folder that has a folder of images for each class"
+MAX_LISTED = 5  # names in a message
 _SPLIT_NAMES = {name: name for name in SPLITS} | {"valid": "val", "validation": "val"}
 
 
-def find(
-    folder: pathlib.Path,
-    *,
-    exclude: Sequence[pathlib.Path] = (),
-    size: int = SIZE,
-    seed: int = 0,
-    hold_out: str = "classes",
+def describe(
+    source: Tree, *, size: int = SIZE, seed: int = 0, hold_out: str = "classes"
 ) -> Import:
-    """The classes of a folder tree, and which split each belongs to.
+    """Returns the classes of a folder tree, and which split each belongs to.
 
     Args:
-        exclude: folders inside that belong to something else.
+        size: height and width of the images to be made.
         seed: draws the classes or images that are held out.
         hold_out: "classes", or "images" to have every class in all splits.
     """
-    folders = {each.path: each for each in tree.walk(folder, exclude)}
-    if not any(each.images for each in folders.values()):
-        raise UserError(f"{folder} holds no JPEG, PNG, GIF or BMP images; {EXPECTED}")
+    if not source.image_count:
+        raise UserError(
+            f"{source.root} holds no JPEG, PNG, GIF or BMP images; {REMEDY}"
+        )
+    folders = {folder.path: folder for folder in source.folders}
     root = _unwrapped(folders)
-    splits = _split_folders(root, folders)
-    if splits:
+    split_folders = _split_folders(root, folders)
+    if split_folders:
         if hold_out == "images":
             raise UserError(
-                f"{folder} has train, val and test folders, which --hold_out=images "
-                "does not use; leave it out, or put all classes into one folder"
+                f"{source.root} has train, val and test folders, which "
+                "--hold_out=images does not use; leave it out, or put all classes "
+                "into one folder"
             )
-        found = {split: _classes_of(each, folders) for split, each in splits.items()}
-        classes = _as_given(found)
+        classes = _as_given(
+            {split: _paths_of(each, folders) for split, each in split_folders.items()}
+        )
         words, about = "class folders under train, val and test", {}
     else:
-        classes = _held_out(root, _classes_of(root, folders), seed, hold_out)
+        classes = _drawn(root, _paths_of(root, folders), seed, hold_out)
         words, about = "class folders", {"held_out": hold_out, "seed": seed}
-    images = sum(len(each.images) for each in folders.values())
     used = sum(len(raw.images) for raw in classes)
     return Import(
         dataset="folder",
-        source=str(folder),
-        found=f"own images in {words}",
+        source=str(source.root),
+        layout=f"own images in {words}",
         size=size,
         classes=classes,
         about=about,
         skipped={
-            tree.NOT_IMAGES: sum(len(each.others) for each in folders.values()),
-            "images outside of class folders": images - used,
+            tree.NOT_IMAGES: source.other_count,
+            "images outside of class folders": source.image_count - used,
         },
     )
 
 
 def classes(folder: pathlib.Path) -> dict[str, list[str]]:
-    """The classes of a folder tree without any split: name -> paths of its images."""
-    folders = {each.path: each for each in tree.walk(folder)}
-    return _classes_of(_unwrapped(folders), folders)
+    """Returns the classes of a folder tree, not split: name -> paths of its images."""
+    folders = {inner.path: inner for inner in tree.walk(folder)}
+    return _paths_of(_unwrapped(folders), folders)
 
 
-def find_unlabeled(
-    folder: pathlib.Path, exclude: Sequence[pathlib.Path] = ()
-) -> ImageFiles:
-    """All images of a tree, whatever folders they lie in but those to exclude."""
-    folders = tree.walk(folder, exclude)
-    paths = [path for each in folders for path in each.image_paths()]
+def unlabeled_images(source: Tree) -> ImageFiles:
+    """Returns all images of a tree, in whatever folders they lie."""
+    paths = [path for folder in source.folders for path in folder.image_paths()]
     if not paths:
         raise UserError(
-            f"--unlabeled_source={folder} holds no images that are not in --source "
-            "as well; give a folder that does"
+            f"--unlabeled_source={source.root} holds no images that are not in "
+            "--source as well; give a folder that does"
         )
     return ImageFiles(paths)
 
@@ -98,93 +95,106 @@ def find_unlabeled(
 # --- Which folders are classes
 
 
-def _inside(folder: tree.Folder, folders: Mapping[str, tree.Folder]) -> list:
+def _inner_folders(folder: Folder, folders: Mapping[str, Folder]) -> list[Folder]:
+    """Returns the folders that lie in a folder, of those that were scanned."""
     paths = (os.path.join(folder.path, name) for name in folder.folders)
     return [folders[path] for path in paths if path in folders]
 
 
-def _unwrapped(folders: Mapping[str, tree.Folder]) -> tree.Folder:
-    """The first folder that holds more than another folder, as archives often have."""
+def _unwrapped(folders: Mapping[str, Folder]) -> Folder:
+    """Returns the first folder that holds more than just another folder.
+
+    Archives often have folders around everything.
+    """
     root = next(iter(folders.values()))
-    while not root.images and len(inside := _inside(root, folders)) == 1:
-        if not inside[0].folders:
+    while not root.images and len(inner := _inner_folders(root, folders)) == 1:
+        if not inner[0].folders:
             break
-        [root] = inside
+        [root] = inner
     return root
 
 
-def _split_folders(
-    root: tree.Folder, folders: Mapping[str, tree.Folder]
-) -> dict[str, tree.Folder]:
-    """Split -> its folder, if the tree is divided so; a class may be called train."""
-    found: dict[str, tree.Folder] = {}
-    for each in _inside(root, folders):
-        split = _SPLIT_NAMES.get(each.name.lower())
-        if split is None or not each.folders:
+def _split_folders(root: Folder, folders: Mapping[str, Folder]) -> dict[str, Folder]:
+    """Returns the folder of each split; none if the tree is not divided so.
+
+    A class may be called train, too.
+    """
+    folder_of: dict[str, Folder] = {}
+    for folder in _inner_folders(root, folders):
+        split = _SPLIT_NAMES.get(folder.name.lower())
+        if split is None or not folder.folders:
             continue
-        if other := found.get(split):
+        if other := folder_of.get(split):
             raise UserError(
                 f"{tree.shown(root.path)} has two folders of classes for {split}, "
-                f"{other.name} and {each.name}; put their classes into one"
+                f"{other.name} and {folder.name}; put their classes into one"
             )
-        found[split] = each
-    if found and len(found) < len(SPLITS):
-        missing = [split for split in SPLITS if split not in found]
+        folder_of[split] = folder
+    if folder_of and len(folder_of) < len(SPLITS):
+        missing = [split for split in SPLITS if split not in folder_of]
         raise UserError(
-            f"{tree.shown(root.path)} has folders of classes for {_listed(found)} but "
-            f"none for {_listed(missing)}; add it, or put all classes into one folder "
-            "to have them split"
+            f"{tree.shown(root.path)} has folders of classes for {_listed(folder_of)} "
+            f"but none for {_listed(missing)}; add it, or put all classes into one "
+            "folder to have them split"
         )
-    return found
+    return folder_of
 
 
-def _classes_of(
-    root: tree.Folder, folders: Mapping[str, tree.Folder]
-) -> dict[str, list[str]]:
-    """Class name -> paths of its images."""
-    inside = _inside(root, folders)
-    if not inside:
+def _paths_of(root: Folder, folders: Mapping[str, Folder]) -> dict[str, list[str]]:
+    """Returns the images of each class: name -> paths."""
+    class_folders = _inner_folders(root, folders)
+    if not class_folders:
         raise UserError(
             f"{tree.shown(root.path)} holds {len(root.images)} images but no folders; "
-            f"{EXPECTED}"
+            f"{REMEDY}"
         )
-    empty = [each.name for each in inside if not each.images and not each.folders]
+    empty = [
+        folder.name
+        for folder in class_folders
+        if not folder.images and not folder.folders
+    ]
     if empty:
         raise UserError(
             f"{tree.shown(root.path)} has {len(empty)} class folder"
             f"{'s' * (len(empty) > 1)} without JPEG, PNG, GIF or BMP images: "
             f"{_listed(empty)}; fill or remove them"
         )
-    for each in inside:
-        if each.folders:
+    for folder in class_folders:
+        if folder.folders:
             raise UserError(
-                f"class folder {tree.shown(each.path)} has further folders "
-                f"({_listed(each.folders)}) in it; {EXPECTED}, all on one level"
+                f"class folder {tree.shown(folder.path)} has further folders "
+                f"({_listed(folder.folders)}) in it; {REMEDY}, all on one level"
             )
-    classes = {each.name: each.image_paths() for each in inside}
-    if len(classes) < len(inside):
+    paths_of = {folder.name: folder.image_paths() for folder in class_folders}
+    if len(paths_of) < len(class_folders):
         raise UserError(
             f"{tree.shown(root.path)} has class folders whose names differ in bytes "
             "that are no text; rename them"
         )
-    return classes
+    return paths_of
 
 
 def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
-    some = ", ".join(tree.shown(name) for name in list(names)[:5])
-    return some + " ..." * (len(names) > 5)
+    """Returns the first few of some names, for messages."""
+    first = ", ".join(tree.shown(name) for name in list(names)[:MAX_LISTED])
+    return first + " ..." * (len(names) > MAX_LISTED)
 
 
 # --- Which split they belong to
 
 
-def _as_given(found: Mapping[str, Mapping[str, list[str]]]) -> list[RawClass]:
+def _as_given(paths_of: Mapping[str, Mapping[str, list[str]]]) -> list[RawClass]:
+    """Returns the classes of splits that the user has made.
+
+    Args:
+        paths_of: split -> class -> paths of its images.
+    """
     splits_of: dict[str, list[str]] = defaultdict(list)
-    for split, classes in found.items():
-        if len(classes) < FEWEST_CLASSES:
+    for split, classes in paths_of.items():
+        if len(classes) < MIN_CLASSES:
             raise UserError(
                 f"the {split} folder has {len(classes)} class, at least "
-                f"{FEWEST_CLASSES} are needed to tell apart; move some there"
+                f"{MIN_CLASSES} are needed to tell apart; move some there"
             )
         for name in classes:
             splits_of[name].append(split)
@@ -199,67 +209,72 @@ def _as_given(found: Mapping[str, Mapping[str, list[str]]]) -> list[RawClass]:
     return [
         RawClass(split, name, ImageFiles(paths))
         for split in SPLITS
-        for name, paths in sorted(found[split].items())
+        for name, paths in sorted(paths_of[split].items())
     ]
 
 
-def _held_out(
-    root: tree.Folder, classes: Mapping[str, list[str]], seed: int, hold_out: str
+def _drawn(
+    root: Folder, paths_of: Mapping[str, list[str]], seed: int, hold_out: str
 ) -> list[RawClass]:
-    if len(classes) < FEWEST_CLASSES:
+    """Returns the classes in splits that are drawn by seed."""
+    if len(paths_of) < MIN_CLASSES:
         raise UserError(
-            f"{tree.shown(root.path)} has one class, {_listed(classes)}: there is "
-            f"nothing to tell it from; {EXPECTED}"
+            f"{tree.shown(root.path)} has one class, {_listed(paths_of)}: there is "
+            f"nothing to tell it from; {REMEDY}"
         )
-    return (_split_images if hold_out == "images" else _split_classes)(classes, seed)
+    return (_split_images if hold_out == "images" else _split_classes)(paths_of, seed)
 
 
-def _split_classes(classes: Mapping[str, list[str]], seed: int) -> list[RawClass]:
-    """Every class in one of the splits."""
-    fewest = FEWEST_CLASSES * len(SPLITS)
-    if len(classes) < fewest:
+def _split_classes(paths_of: Mapping[str, list[str]], seed: int) -> list[RawClass]:
+    """Returns every class in one of the splits."""
+    needed = MIN_CLASSES * len(SPLITS)
+    if len(paths_of) < needed:
         raise UserError(
-            f"{len(classes)} classes are too few to hold some out for validation and "
-            f"test, which takes {fewest}; hold out images of every class with "
+            f"{len(paths_of)} classes are too few to hold some out for validation and "
+            f"test, which takes {needed}; hold out images of every class with "
             "--hold_out=images, or, for drawings, give python -m prwn_tf.predict a "
             "released model"
         )
-    names = sorted(classes)
-    parts = _divided(len(names), seed, FEWEST_CLASSES)
+    names = sorted(paths_of)
+    places_of = _divided(len(names), seed, MIN_CLASSES)
     return [
-        RawClass(split, names[place], ImageFiles(classes[names[place]]))
-        for split, places in parts.items()
+        RawClass(split, names[place], ImageFiles(paths_of[names[place]]))
+        for split, places in places_of.items()
         for place in places
     ]
 
 
-def _split_images(classes: Mapping[str, list[str]], seed: int) -> list[RawClass]:
-    """Every class in all of the splits, each time with other images."""
-    fewest = FEWEST * len(SPLITS)
-    for name, paths in classes.items():
-        if len(paths) < fewest:
+def _split_images(paths_of: Mapping[str, list[str]], seed: int) -> list[RawClass]:
+    """Returns every class in all of the splits, each time with other images."""
+    needed = MIN_IMAGES * len(SPLITS)
+    for name, paths in paths_of.items():
+        if len(paths) < needed:
             raise UserError(
-                f"class {name!r} has {len(paths)} images, {fewest} are needed to hold "
+                f"class {name!r} has {len(paths)} images, {needed} are needed to hold "
                 "some out for validation and test; add some, or remove the class"
             )
-    divided = {
-        name: _divided(len(classes[name]), seed, FEWEST) for name in sorted(classes)
+    places_of = {
+        name: _divided(len(paths_of[name]), seed, MIN_IMAGES)
+        for name in sorted(paths_of)
     }
     return [
         RawClass(
-            split, name, ImageFiles([classes[name][place] for place in parts[split]])
+            split, name, ImageFiles([paths_of[name][place] for place in places[split]])
         )
         for split in SPLITS
-        for name, parts in divided.items()
+        for name, places in places_of.items()
     ]
 
 
-def _divided(count: int, seed: int, fewest: int) -> dict[str, list[int]]:
-    """The places 0..count-1 drawn for each split, at least `fewest`, in order."""
+def _divided(count: int, seed: int, least: int) -> dict[str, list[int]]:
+    """Returns the places 0..count-1 drawn for each split, in order.
+
+    Validation and test get at least `least` places each.
+    """
     # NumPy promises that bit generators stay as they are, not `permutation`.
     bits = np.random.Philox(np.random.SeedSequence([seed, count]))
     order = np.argsort(np.random.Generator(bits).random(count), kind="stable")
-    held_out = max(2 * fewest, count - round(TRAIN_SHARE * count))
+    held_out = max(2 * least, count - round(TRAIN_SHARE * count))
     parts = np.split(order, [count - held_out, count - held_out + held_out // 2])
     return {
         split: sorted(part.tolist()) for split, part in zip(SPLITS, parts, strict=True)

@@ -10,37 +10,38 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prwn_tf.data import tree
+from prwn_tf.data import sources, tree
 from prwn_tf.data.formats import pickles
 from prwn_tf.data.raw import Import, RawClass
 from prwn_tf.data.sets import imagenet_files, imagenet_pickles, wnids
-from prwn_tf.data.sets.imagenet_pickles import Found
+from prwn_tf.data.sets.imagenet_layout import SourceClass
 from prwn_tf.data.store.reader import SPLITS
+from prwn_tf.data.tree import Tree
 from prwn_tf.errors import UserError
 
 SIZE = 84
-PACKED_SUFFIXES = (".pkl", ".pickle", ".npz")
+MAX_LISTED = 5  # missing classes in a message
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
-    """What is known of a data set."""
+class Published:
+    """What is published of a data set."""
 
     title: str
     splits: Mapping[str, Sequence[str]]  # wnids
     accepted: str
-    class_images: int | None = None  # where all classes have as many
+    images_per_class: int | None = None  # where all classes have as many
 
 
-KINDS = {
-    "mini": Kind(
+PUBLISHED = {
+    "mini": Published(
         "mini-ImageNet",
         wnids.mini(),
         "mini-imagenet-cache-{train,val,test}.pkl, a folder of n0153282900000005.jpg "
         "files, and class folders named by wnid",
         600,
     ),
-    "tiered": Kind(
+    "tiered": Published(
         "tiered-ImageNet",
         wnids.tiered(),
         "{train,val,test}_images_png.pkl or _images.npz with {train,val,test}_labels"
@@ -49,41 +50,41 @@ KINDS = {
 }
 
 
-def find(
+def describe(
     dataset: str,
-    folder: pathlib.Path,
+    source: Tree,
     *,
     scratch: pathlib.Path,
-    exclude: Sequence[pathlib.Path] = (),
     size: int = SIZE,
     allow_partial: bool = False,
 ) -> Import:
-    """What lies in a folder of mini- or tiered-ImageNet, told by content.
+    """Returns the classes of mini- or tiered-ImageNet in a source, told by content.
 
     Args:
-        folder: of raw files, or a single pickle.
+        dataset: "mini" or "tiered".
+        source: a tree of raw files, or a single pickle.
         scratch: folder for arrays that have to be unpacked.
-        exclude: folders inside that belong to something else.
+        size: height and width of the images to be made.
+        allow_partial: whether classes may be missing.
     """
-    kind = KINDS[dataset]
-    folders = list(tree.walk(folder, exclude)) if folder.is_dir() else []
-    layout = imagenet_files.find(folders)
-    if not _by_split(kind, layout.classes):
-        packed = _packed_files(folders) if folders else [folder]
-        layout = imagenet_pickles.find(dataset, packed, scratch)
-    classes = _by_split(kind, layout.classes)
+    published = PUBLISHED[dataset]
+    layout = imagenet_files.read(source)
+    if not _by_split(published, layout.classes):
+        layout = imagenet_pickles.read(dataset, _packed_files(source), scratch)
+    classes = _by_split(published, layout.classes)
     if not classes:
         raise UserError(
-            f"{folder} holds no class of {kind.title}; accepted are {kind.accepted}"
+            f"{source.root} holds no class of {published.title}; accepted are "
+            f"{published.accepted}"
         )
-    about = _missing(kind, folder, classes, allow_partial)
-    if kind.class_images:
-        about |= _uneven(kind.class_images, classes)
-    other = f"classes that {kind.title} does not have"
+    about = _missing_classes(published, source.root, classes, allow_partial)
+    if published.images_per_class:
+        about |= _uneven_classes(published.images_per_class, classes)
+    other = f"classes that {published.title} does not have"
     return Import(
         dataset=dataset,
-        source=str(folder),
-        found=f"{kind.title} as {layout.words}",
+        source=str(source.root),
+        layout=f"{published.title} as {layout.words}",
         size=size,
         classes=classes,
         about=about,
@@ -91,73 +92,90 @@ def find(
     )
 
 
-def _packed_files(folders: Sequence[tree.Folder]) -> list[pathlib.Path]:
-    """The files that are, or are called, pickles and npz arrays."""
+def _packed_files(source: Tree) -> list[pathlib.Path]:
+    """Returns the files that are, or are called, pickles and npz arrays."""
     paths = [
-        pathlib.Path(folder.path, name)
-        for folder in folders
-        for name in folder.others[: tree.SNIFFED]
+        path
+        for folder in source.folders
+        for path in folder.other_paths()[: tree.MAX_SNIFFED]
     ]
     return [
         path
         for path in paths
-        if path.suffix.lower() in PACKED_SUFFIXES
+        if path.suffix.lower() in sources.PACKED_SUFFIXES
         or pickles.looks_like_one(tree.beginning(path))
     ]
 
 
-def _by_split(kind: Kind, found: Sequence[Found]) -> list[RawClass]:
-    """The classes of the data set in the order of its lists, then those by name."""
-    by_name: dict[str, Found] = {}
-    for each in found:
+def _by_split(published: Published, classes: Sequence[SourceClass]) -> list[RawClass]:
+    """Returns the classes that are published, in the order of the published lists.
+
+    Classes that are named in words follow, in the split that their file names.
+    """
+    by_name: dict[str, SourceClass] = {}
+    for each in classes:
         if each.name in by_name:
             raise UserError(
                 f"class {each.name} is in {by_name[each.name].images.place(0)} and in "
                 f"{each.images.place(0)}; remove one of the two"
             )
         by_name[each.name] = each
-    classes = [
+    by_wnid = [
         RawClass(split, wnid, by_name[wnid].images)
         for split in SPLITS
-        for wnid in kind.splits[split]
+        for wnid in published.splits[split]
         if wnid in by_name
     ]
     # Ren's pickles may name classes in words; then their own split is what we have.
-    named = [
+    in_words = [
         RawClass(each.split, each.name, each.images)
-        for each in found
+        for each in classes
         if each.split is not None and not _is_wnid(each.name)
     ]
-    return sorted(classes + named, key=lambda raw: SPLITS.index(raw.split))
+    return sorted(by_wnid + in_words, key=lambda raw: SPLITS.index(raw.split))
 
 
 def _is_wnid(name: str) -> bool:
+    """Returns whether a class is named by its WordNet id."""
     return re.fullmatch(r"n\d{8}", name) is not None
 
 
-def _missing(
-    kind: Kind, folder: pathlib.Path, classes: Sequence[RawClass], allowed: bool
+def _missing_classes(
+    published: Published,
+    root: pathlib.Path,
+    classes: Sequence[RawClass],
+    allow_partial: bool,
 ) -> dict[str, Any]:
-    """The classes that are missing, for the manifest; an error if not allowed."""
-    found = {raw.name for raw in classes}
-    total = sum(map(len, kind.splits.values()))
+    """Returns an entry of the manifest on classes that are missing, if any are.
+
+    Raises:
+        UserError: some are missing, and it is not allowed.
+    """
+    names = {raw.name for raw in classes}
+    total = sum(map(len, published.splits.values()))
     number = total - len(classes)
     if number <= 0:
         return {}
-    missing = [w for split in SPLITS for w in kind.splits[split] if w not in found]
-    if not all(map(_is_wnid, found)):
+    missing = [
+        wnid
+        for split in SPLITS
+        for wnid in published.splits[split]
+        if wnid not in names
+    ]
+    if not all(map(_is_wnid, names)):
         missing = []  # which ones, cannot be told from names in words
-    if not allowed:
-        named = f": {', '.join(missing[:5])}" + " ..." * (number > 5) if missing else ""
+    if not allow_partial:
+        more = " ..." * (number > MAX_LISTED)
+        listed = f": {', '.join(missing[:MAX_LISTED])}{more}" if missing else ""
         raise UserError(
-            f"{folder} lacks {number} of the {total} classes of {kind.title}{named}; "
-            "complete it, or accept what is there with --allow_partial"
+            f"{root} lacks {number} of the {total} classes of {published.title}"
+            f"{listed}; complete it, or accept what is there with --allow_partial"
         )
     return {"partial": {"missing": number, "of": total, "classes": missing}}
 
 
-def _uneven(expected: int, classes: Sequence[RawClass]) -> dict[str, Any]:
-    """Classes that are not as large as published, for the manifest."""
+def _uneven_classes(expected: int, classes: Sequence[RawClass]) -> dict[str, Any]:
+    """Returns an entry of the manifest on classes of another size than published."""
     counts = {raw.name: len(raw.images) for raw in classes}
     uneven = {name: count for name, count in counts.items() if count != expected}
     if not uneven:

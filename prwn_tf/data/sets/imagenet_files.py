@@ -5,64 +5,64 @@ import os
 import pathlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from prwn_tf.data import tree
 from prwn_tf.data.raw import ImageFiles
-from prwn_tf.data.sets.imagenet_pickles import Found, Layout
+from prwn_tf.data.sets.imagenet_layout import Layout, SourceClass
+from prwn_tf.data.tree import Tree
 from prwn_tf.errors import UserError
 
-_FOLDER = re.compile(r"n\d{8}(?!\d)")  # n01532829, n01532829-house_finch
-_FILE = re.compile(r"n\d{8}(?=_|\d{8})")  # n01532829_20457, n0153282900000005
+_FOLDER_NAME = re.compile(r"n\d{8}(?!\d)")  # n01532829, n01532829-house_finch
+_FILE_NAME = re.compile(r"n\d{8}(?=_|\d{8})")  # n01532829_20457, n0153282900000005
 # They would swell the classes of a copy whose validation images are sorted by class.
-_VALIDATION = "ILSVRC2012_val_"
+_VALIDATION_PREFIX = "ILSVRC2012_val_"
 _CSV_HEADERS = {("filename", "label"): (0, 1), ("class_name", "image_name"): (1, 0)}
 
 
-def find(folders: Sequence[tree.Folder]) -> Layout:
-    """All images of a tree that have a wnid, class by class in the order of names.
-
-    Args:
-        folders: the root first.
-    """
-    classes: dict[str, list[str]] = defaultdict(list)
+def read(source: Tree) -> Layout:
+    """Returns all images that have a wnid, class by class in the order of names."""
+    paths_of: dict[str, list[str]] = defaultdict(list)
     skipped: dict[str, int] = defaultdict(int)
-    by_folder = 0
-    for folder in folders:
-        wnid = _folder_wnid(os.path.relpath(folder.path, folders[0].path))
+    in_class_folders = 0
+    for folder in source.folders:
+        wnid = _folder_wnid(os.path.relpath(folder.path, source.folders[0].path))
         skipped[tree.NOT_IMAGES] += len(folder.others)
         for name in folder.images:
-            match = _FILE.match(name)
-            if name.startswith(_VALIDATION):
+            match = _FILE_NAME.match(name)
+            if name.startswith(_VALIDATION_PREFIX):
                 skipped["validation images of ILSVRC-2012"] += 1
             elif wnid or match:
-                classes[wnid or match[0]].append(os.path.join(folder.path, name))
-                by_folder += wnid is not None
+                paths_of[wnid or match[0]].append(os.path.join(folder.path, name))
+                in_class_folders += wnid is not None
             else:
                 skipped["images without a wnid"] += 1
-    listed = _listed(folders)
-    found = []
-    for wnid in sorted(classes):
-        paths, copies = _without_copies(wnid, classes[wnid])
+    listed = _listed_images(source)
+    classes = []
+    for wnid in sorted(paths_of):
+        paths, copies = _without_copies(wnid, paths_of[wnid])
         chosen = _chosen(paths, listed.get(wnid))
         skipped["copies of another file"] += copies
         skipped["images that the csv files do not list"] += len(paths) - len(chosen)
-        found.append(Found(wnid, ImageFiles(chosen)))
-    total = sum(map(len, classes.values()))
-    words = "class folders" if 2 * by_folder >= total else "files named by their wnid"
-    return Layout(words + " and csv files" * bool(listed), found, dict(skipped))
+        classes.append(SourceClass(wnid, ImageFiles(chosen)))
+    most = 2 * in_class_folders >= sum(map(len, paths_of.values()))
+    words = "class folders" if most else "files named by their wnid"
+    return Layout(words + " and csv files" * bool(listed), classes, dict(skipped))
 
 
 def _folder_wnid(path: str) -> str | None:
-    """The wnid of the innermost folder that is called one."""
+    """Returns the wnid of the innermost folder that is named by one."""
     for part in reversed(pathlib.PurePath(path).parts):
-        if match := _FOLDER.match(part):
+        if match := _FOLDER_NAME.match(part):
             return match[0]
     return None
 
 
 def _without_copies(wnid: str, paths: Iterable[str]) -> tuple[list[str], int]:
-    """Paths in the order of file names; a file that lies in two folders counts once."""
+    """Returns paths in the order of file names, and how many copies were left out.
+
+    A file that lies in two folders counts once.
+    """
     kept: dict[str, str] = {}
     copies = 0
     for path in sorted(paths):
@@ -80,6 +80,7 @@ def _without_copies(wnid: str, paths: Iterable[str]) -> tuple[list[str], int]:
 
 
 def _same_content(path: str, other: str) -> bool:
+    """Returns whether two files have the same bytes."""
     try:
         return pathlib.Path(path).read_bytes() == pathlib.Path(other).read_bytes()
     except OSError:
@@ -87,16 +88,19 @@ def _same_content(path: str, other: str) -> bool:
 
 
 def _chosen(paths: list[str], listed: set[str] | None) -> list[str]:
-    """The images that a csv file lists, if it knows any of them."""
+    """Returns the images that a csv file lists; all if it lists none of them."""
     if not listed:
         return paths
     return [path for path in paths if _stem(os.path.basename(path)) in listed] or paths
 
 
-def _listed(folders: Iterable[tree.Folder]) -> Mapping[str, set[str]]:
-    """Class -> its images, from the csv files of Ravi and Larochelle or of sicara."""
+def _listed_images(source: Tree) -> Mapping[str, set[str]]:
+    """Returns what the csv files of Ravi and Larochelle or of sicara list.
+
+    A class leads to the names of its images, without suffixes.
+    """
     listed: dict[str, set[str]] = defaultdict(set)
-    for folder in folders:
+    for folder in source.folders:
         for name in folder.others:
             if name.lower().endswith(".csv"):
                 for wnid, image in _rows(os.path.join(folder.path, name)):
@@ -105,7 +109,10 @@ def _listed(folders: Iterable[tree.Folder]) -> Mapping[str, set[str]]:
 
 
 def _rows(path: str) -> Iterable[tuple[str, str]]:
-    """The class and name of every image that a csv file lists, if it is of our kind."""
+    """Returns the class and name of every image that a csv file lists.
+
+    Of a table of something else, it returns nothing.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             separator = ";" if ";" in file.readline() else ","
@@ -119,10 +126,13 @@ def _rows(path: str) -> Iterable[tuple[str, str]]:
             return [(row[label], row[image]) for row in rows]
     except OSError as error:
         raise UserError(f"cannot read {tree.shown(path)}: {error.strerror}") from error
-    except (ValueError, csv.Error):  # a table of something else
+    except (ValueError, csv.Error):
         return []
 
 
 def _stem(name: str) -> str:
-    # Copies are often saved in another format than the list has them in.
+    """Returns a file's name without its suffix.
+
+    Copies are often saved in another format than the list has them in.
+    """
     return name.rpartition(".")[0] or name

@@ -3,7 +3,7 @@
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,28 +12,19 @@ from prwn_tf.data.formats import npz, pickled_fields, pickles
 from prwn_tf.data.formats.lazy_array import LazyArray
 from prwn_tf.data.raw import EncodedRows, Images, PixelRows
 from prwn_tf.data.sets import wnids
+from prwn_tf.data.sets.imagenet_layout import Layout, SourceClass
 from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.errors import UserError
 
 
-class Found(NamedTuple):
-    """A class as it was found."""
+def read(dataset: str, paths: Sequence[pathlib.Path], scratch: pathlib.Path) -> Layout:
+    """Returns the classes in pickles and npz arrays.
 
-    name: str
-    images: Images
-    split: str | None = None  # where a file says so
-
-
-class Layout(NamedTuple):
-    """The classes of a source and what they were found in."""
-
-    words: str
-    classes: list[Found]
-    skipped: dict[str, int]
-
-
-def find(dataset: str, paths: Sequence[pathlib.Path], scratch: pathlib.Path) -> Layout:
-    """The classes in pickles and npz arrays."""
+    Args:
+        dataset: "mini" or "tiered".
+        paths: files that may be of it.
+        scratch: folder for arrays that have to be unpacked.
+    """
     arrays = [path for path in paths if path.suffix.lower() == ".npz"]
     roots = {path: pickles.load(path) for path in paths if path not in arrays}
     if dataset == "mini":
@@ -54,7 +45,12 @@ def find(dataset: str, paths: Sequence[pathlib.Path], scratch: pathlib.Path) -> 
 
 def _mini_caches(
     roots: Mapping[pathlib.Path, Any],
-) -> tuple[list[pathlib.Path], list[Found]]:
+) -> tuple[list[pathlib.Path], list[SourceClass]]:
+    """Returns the pickles that are of mini-ImageNet, and their classes.
+
+    Args:
+        roots: path -> what the pickle holds.
+    """
     used = [
         path
         for path, root in roots.items()
@@ -72,8 +68,12 @@ def _mini_caches(
     return used, [each for path in used for each in _mini_cache(path, roots[path])]
 
 
-def _mini_cache(path: pathlib.Path, root: Any) -> list[Found]:
-    """A dictionary of `image_data` [n, height, width, 3] and class -> rows."""
+def _mini_cache(path: pathlib.Path, root: Any) -> list[SourceClass]:
+    """Returns the classes of a pickle of mini-ImageNet.
+
+    It is a dictionary of `image_data` [n, height, width, 3] and `class_dict`, which
+    leads from a class to its rows.
+    """
     pixels = pickled_fields.field(path, root, "image_data")
     pickled_fields.check_pixels(path, "image_data", pixels)
     rows_of = pickled_fields.field(path, root, "class_dict")
@@ -83,7 +83,7 @@ def _mini_cache(path: pathlib.Path, root: Any) -> list[Found]:
             f"{pickled_fields.kind(rows_of)}"
         )
     return [
-        Found(
+        SourceClass(
             pickled_fields.text(name),
             PixelRows(path.name, pixels, _rows(path, name, rows, len(pixels))),
         )
@@ -92,6 +92,7 @@ def _mini_cache(path: pathlib.Path, root: Any) -> list[Found]:
 
 
 def _rows(path: pathlib.Path, name: Any, value: Any, images: int) -> list[int]:
+    """Returns the rows of a class, or raises if they are not rows of the images."""
     key = f"class_dict[{pickled_fields.text(name)}]"
     if isinstance(value, range):
         value = list(value[: images + 1])
@@ -114,11 +115,19 @@ def _tiered_pairs(
     roots: Mapping[pathlib.Path, Any],
     arrays: Sequence[pathlib.Path],
     scratch: pathlib.Path,
-) -> tuple[list[pathlib.Path], list[Found]]:
-    """Images and labels that belong together by the split in their names."""
+) -> tuple[list[pathlib.Path], list[SourceClass]]:
+    """Returns the files that are of tiered-ImageNet, and their classes.
+
+    Images and labels belong together by the split in their names.
+
+    Args:
+        roots: path -> what the pickle holds.
+        arrays: npz files.
+        scratch: folder for arrays that have to be unpacked.
+    """
     labels, images = {}, {}
     for path, root in roots.items():
-        if (items := _encoded(path, root)) is not None:
+        if (items := _encoded_images(path, root)) is not None:
             images[_split_of(path)] = (path, items)
         elif pickled_fields.has_field(root, "label_specific"):
             labels[_split_of(path)] = (path, root)
@@ -146,8 +155,12 @@ def _tiered_pairs(
     return used, classes
 
 
-def _encoded(path: pathlib.Path, root: Any) -> Sequence[LazyArray] | None:
-    """A list of arrays, each the bytes of a PNG file; None if the pickle is another."""
+def _encoded_images(path: pathlib.Path, root: Any) -> Sequence[LazyArray] | None:
+    """Returns arrays that are each the bytes of a PNG file, or None for other pickles.
+
+    Raises:
+        UserError: it is a list, but not of such arrays.
+    """
     items = root.objects if isinstance(root, LazyArray) else root
     if not isinstance(items, list) or not items:
         return None
@@ -167,7 +180,8 @@ def _tiered_split(
     images: LazyArray | Sequence[LazyArray],
     labels_path: pathlib.Path,
     labels: Any,
-) -> list[Found]:
+) -> list[SourceClass]:
+    """Returns the classes of a split, from its images and its labels."""
     numbers = pickled_fields.integers(
         labels_path,
         "label_specific",
@@ -183,7 +197,9 @@ def _tiered_split(
     order = np.argsort(numbers, kind="stable")
     starts = np.searchsorted(numbers[order], np.arange(len(names) + 1))
     return [
-        Found(name, _tiered_images(path, images, order[first:last].tolist()), split)
+        SourceClass(
+            name, _tiered_images(path, images, order[first:last].tolist()), split
+        )
         for name, first, last in zip(names, starts[:-1], starts[1:], strict=True)
         if last > first
     ]
@@ -192,6 +208,7 @@ def _tiered_split(
 def _tiered_images(
     path: pathlib.Path, images: LazyArray | Sequence[LazyArray], rows: list[int]
 ) -> Images:
+    """Returns the images of a class, given by their rows."""
     if isinstance(images, LazyArray):
         # The npz is what OpenCV made of the PNGs, and that is blue first.
         return PixelRows(path.name, images, rows, bgr=True)
@@ -205,6 +222,7 @@ def _check_labels(
     numbers: np.ndarray,
     names: int,
 ) -> None:
+    """Raises unless there is a label for each image, and a name for each label."""
     if len(numbers) != images:
         raise UserError(
             f"{path} has {images:,} images but {labels_path.name} has {len(numbers):,} "
@@ -219,7 +237,7 @@ def _check_labels(
 
 
 def _as_wnids(folder: pathlib.Path, names: list[str], split: str) -> list[str]:
-    """Class names as wnids, where Ren's two lists of both lie beside the pickles.
+    """Returns class names as wnids, where Ren's lists of both lie beside the pickles.
 
     Some names are those of two classes of ImageNet, but of one of the split at most.
     """
@@ -237,6 +255,7 @@ def _as_wnids(folder: pathlib.Path, names: list[str], split: str) -> list[str]:
 
 
 def _split_of(path: pathlib.Path) -> str:
+    """Returns the split that the name of a file says, or raises if it says none."""
     words = re.split(r"[^a-z]+", path.name.lower())
     for split in SPLITS:
         if split in words:

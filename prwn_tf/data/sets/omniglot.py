@@ -23,25 +23,34 @@ SIZE = 28
 def build(
     directory: pathlib.Path,
     *,
-    source: pathlib.Path | None,
+    source: pathlib.Path,
     characters: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Writes Omniglot as a prepared data set of 28x28 images, ink 255 on 0.
+    """Writes Omniglot as a data set at `directory`, from what the user has of it.
 
     Args:
-        directory: where the data set is to appear.
-        source: what the user has of Omniglot on disk, in any of the ways that
-            `omniglot_sources` knows; None gets it through tensorflow_datasets.
+        source: a folder or an archive, as `omniglot_sources.from_disk` takes it.
+        characters: as in `write`.
+    """
+    write(directory, sources.from_disk(source), characters)
+
+
+def write(
+    directory: pathlib.Path,
+    source: sources.Source,
+    characters: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Writes Omniglot as a data set at `directory`: 28x28 images, ink 255 on 0.
+
+    Args:
+        source: the drawings.
         characters: the `Alphabet/characterNN` of each split; all of them by default.
     """
     characters = characters or omniglot_splits.omniglot_characters()
-    if source is None:
-        origin, found, drawings = sources.through_tfds()
-    else:
-        origin, found, drawings = sources.from_disk(source)
-    images = _read(drawings, {name for names in characters.values() for name in names})
-    _check_complete(origin, images)
-    about = {"dataset": "omniglot", "version": 1, "source": found}
+    wanted = {name for names in characters.values() for name in names}
+    images = _read_images(source.drawings, wanted)
+    _check_complete(source.origin, images)
+    about = {"dataset": "omniglot", "version": 1, "source": source.files}
     with StoreWriter(directory, image_shape=(SIZE, SIZE, 1), about=about) as writer:
         for split, names in characters.items():
             for name in names:
@@ -52,6 +61,7 @@ def build(
 def _add_rotations(
     writer: StoreWriter, split: str, name: str, images: np.ndarray
 ) -> None:
+    """Writes a character [20, 28, 28, 1] as four classes, one for each quarter turn."""
     for turns in range(4):
         turned = np.rot90(images, turns, axes=(1, 2))
         writer.add(split, f"{name}/rot{90 * turns:03d}", turned)
@@ -61,9 +71,9 @@ def _add_rotations(
 
 
 def shrink(image: np.ndarray) -> np.ndarray:
-    """A drawing [105, 105], ink 0 on 255, as [28, 28], ink 255 on 0.
+    """Returns a drawing [105, 105], ink 0 on 255, as [28, 28], ink 255 on 0.
 
-    Equals `255 - cv2.resize(image, (28, 28), interpolation=cv2.INTER_CUBIC)`, which
+    It equals `255 - cv2.resize(image, (28, 28), interpolation=cv2.INTER_CUBIC)`, which
     is what the data of Ren et al. was made with, on every drawing of Omniglot.
     """
     resized = _SHRINK @ image.astype(np.float64) @ _SHRINK.T  # [28, 28]
@@ -71,7 +81,7 @@ def shrink(image: np.ndarray) -> np.ndarray:
 
 
 def cubic_weights(size: int, new_size: int) -> np.ndarray:
-    """OpenCV's bicubic resizing of one axis as a matrix: [new_size, size].
+    """Returns OpenCV's bicubic resizing of one axis as a matrix: [new_size, size].
 
     Pixels are squares around half-integer centres, the border is repeated, and there
     is no smoothing before the image is sampled.
@@ -88,6 +98,7 @@ def cubic_weights(size: int, new_size: int) -> np.ndarray:
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
+    """Returns the weight of a pixel by its distance from 0 to 2."""
     a = -0.75
     near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
     far = a * (((distance - 5) * distance + 8) * distance - 4)
@@ -100,16 +111,20 @@ _SHRINK = cubic_weights(DRAWN_SIZE, SIZE)  # [28, 105]
 # --- Drawings to images
 
 
-class _UnusableError(Exception):
+class _UnusableDrawingError(Exception):
     """A drawing that is not what Omniglot has."""
 
 
-def _read(
+def _read_images(
     drawings: Iterable[sources.Drawing], wanted: set[str]
 ) -> dict[str, dict[int, np.ndarray]]:
-    """The image of each drawer for each wanted character."""
+    """Returns images [28, 28] of the wanted characters: character -> drawer -> image.
+
+    Raises:
+        UserError: some drawings are no PNG images, or of another size.
+    """
     images: dict[str, dict[int, np.ndarray]] = {name: {} for name in wanted}
-    unusable = []
+    problems = []
     total = sources.DRAWERS * len(wanted)
     with tqdm.tqdm(desc="omniglot", total=total, unit=" drawings", disable=None) as bar:
         for drawing in drawings:
@@ -118,20 +133,20 @@ def _read(
             try:
                 image = shrink(_decode(drawing))
                 _keep(images[drawing.character], drawing, image)
-            except _UnusableError as error:
-                unusable.append(str(error))
+            except _UnusableDrawingError as error:
+                problems.append(str(error))
             bar.update()
-    if unusable:
+    if problems:
         raise UserError(
-            f"{_count(unusable, 'drawing')} cannot be used: "
-            f"{sources.some(sorted(unusable))}; Omniglot has PNG images of "
+            f"{_count(problems, 'drawing')} cannot be used: "
+            f"{sources.listed(sorted(problems))}; Omniglot has PNG images of "
             f"{DRAWN_SIZE}x{DRAWN_SIZE} pixels, download it again"
         )
     return images
 
 
 def _decode(drawing: sources.Drawing) -> np.ndarray:
-    """The pixels of a drawing: [105, 105]."""
+    """Returns the pixels of a drawing: [105, 105]."""
     # Here and not above, so that importing the module does not load TensorFlow.
     import tensorflow as tf
 
@@ -141,17 +156,20 @@ def _decode(drawing: sources.Drawing) -> np.ndarray:
         content = tf.constant(drawing.content)
         image = tf.io.decode_png(content, channels=1).numpy()
     except tf.errors.InvalidArgumentError as error:
-        raise _UnusableError(f"{drawing.place} is not a PNG image") from error
+        raise _UnusableDrawingError(f"{drawing.place} is not a PNG image") from error
     if image.shape != (DRAWN_SIZE, DRAWN_SIZE, 1):
         height, width, _ = image.shape
-        raise _UnusableError(f"{drawing.place} has {height}x{width} pixels")
+        raise _UnusableDrawingError(f"{drawing.place} has {height}x{width} pixels")
     return image[..., 0]
 
 
 def _keep(
     images: dict[int, np.ndarray], drawing: sources.Drawing, image: np.ndarray
 ) -> None:
-    # A merged folder may lie beside the two it was made from: copies are no fault.
+    """Adds the image of a drawer, or raises if another is there.
+
+    A merged folder may lie beside the two it was made from: copies are no fault.
+    """
     known = images.setdefault(drawing.drawer, image)
     if not np.array_equal(known, image):
         raise UserError(
@@ -161,7 +179,8 @@ def _keep(
 
 
 def _check_complete(origin: str, images: Mapping[str, Mapping[int, Any]]) -> None:
-    missing = sorted(name for name, found in images.items() if not found)
+    """Raises unless every character has a drawing of every drawer."""
+    missing = sorted(name for name, by_drawer in images.items() if not by_drawer)
     if len(missing) == len(images):
         raise UserError(
             f"{origin} holds no Omniglot drawing (Alphabet/characterNN/NNNN_NN.png); "
@@ -170,19 +189,20 @@ def _check_complete(origin: str, images: Mapping[str, Mapping[int, Any]]) -> Non
     if missing:
         raise UserError(
             f"{origin} lacks {len(missing):,} of {_count(images, 'character')}: "
-            f"{sources.some(missing)}; {sources.ACCEPTED}"
+            f"{sources.listed(missing)}; {sources.ACCEPTED}"
         )
     uneven = [
-        f"{name} has {len(found)}"
-        for name, found in sorted(images.items())
-        if len(found) != sources.DRAWERS
+        f"{name} has {len(by_drawer)}"
+        for name, by_drawer in sorted(images.items())
+        if len(by_drawer) != sources.DRAWERS
     ]
     if uneven:
         raise UserError(
             f"{_count(uneven, 'character')} of {origin} should have {sources.DRAWERS} "
-            f"drawings each: {sources.some(uneven)}; download Omniglot again"
+            f"drawings each: {sources.listed(uneven)}; download Omniglot again"
         )
 
 
-def _count(things: Sequence[Any] | Mapping[str, Any], what: str) -> str:
-    return f"{len(things):,} {what}" + "s" * (len(things) != 1)
+def _count(things: Sequence[Any] | Mapping[str, Any], noun: str) -> str:
+    """Returns a number with its noun, as in "1 drawing" and "2 drawings"."""
+    return f"{len(things):,} {noun}" + "s" * (len(things) != 1)

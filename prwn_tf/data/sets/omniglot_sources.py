@@ -1,4 +1,4 @@
-"""Where Omniglot comes from: what the user has on disk, or tensorflow_datasets."""
+"""Where Omniglot comes from: from the user's disk, or from its publisher."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ import pathlib
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from prwn_tf import files
 from prwn_tf.data import tree
@@ -15,11 +15,21 @@ from prwn_tf.errors import UserError
 
 DRAWERS = 20
 HOMEPAGE = "https://github.com/brendenlake/omniglot"
-OFFICIAL_ZIPS = ("images_background.zip", "images_evaluation.zip")
+ZIPS_URL = f"{HOMEPAGE}/raw/master/python"
+# Name -> SHA-256.
+ZIPS = {
+    "images_background.zip": (
+        "ad41ab679c8b5d90b271ef46be6987cc81211774a695c29dcc5367b2b26ee640"
+    ),
+    "images_evaluation.zip": (
+        "1f61a8f3366785b057fc117d9228e78a16e3d976c8953b2a10fcc74cf0609cee"
+    ),
+}
 ACCEPTED = (
     "give --source the folder with images_background and images_evaluation, the folder "
     "of their two zips, or one archive of both"
 )
+MAX_LISTED = 5  # names in a message
 
 _DRAWING = re.compile(
     r"(?:.*/)?(?P<character>[^/]+/character\d+)/\d+_(?P<drawer>\d+)\.png", re.IGNORECASE
@@ -27,7 +37,7 @@ _DRAWING = re.compile(
 
 
 class Drawing(NamedTuple):
-    """One drawing as it was found."""
+    """One drawing, not decoded yet."""
 
     character: str  # Alphabet/characterNN
     drawer: int
@@ -36,40 +46,41 @@ class Drawing(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Drawings, not yet decoded, and what is to be said of them."""
+    """Drawings, and what is to be said of them."""
 
     origin: str  # for messages
-    found: list[dict[str, str]]  # for the manifest
+    files: list[dict[str, str]]  # for the manifest
     drawings: Iterator[Drawing]
 
 
-def some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
+def listed(names: Sequence[str]) -> str:
+    """Returns the first few of some names, for messages."""
+    first = ", ".join(names[:MAX_LISTED])
+    more = len(names) - MAX_LISTED
+    return first if more <= 0 else f"{first} and {more:,} more"
 
 
 # --- From the user's disk
 
 
 def from_disk(source: pathlib.Path) -> Source:
-    """Finds Omniglot in a folder or an archive."""
+    """Returns the drawings in a folder or an archive."""
     if not source.exists():
         raise UserError(f"{source} does not exist; {ACCEPTED}")
     try:
         parts = _parts(source)
-        found = [_describe(part) for part in parts]
+        described = [_described(part) for part in parts]
     except OSError as error:
         raise UserError(f"cannot read {source}: {error.strerror}") from error
     origin = " and ".join(str(part) for part in parts)
-    drawings = (drawing for part in parts for drawing in _drawings(part))
-    return Source(origin, found, drawings)
+    return Source(origin, described, _drawings(parts))
 
 
 def _parts(source: pathlib.Path) -> list[pathlib.Path]:
-    """The folders or archives that make up the source."""
-    if source.is_dir() and not any(_paths(source)):
-        if found := _archives_in(source):
-            return found
+    """Returns the folders or archives that make up the source."""
+    if source.is_dir() and not any(_drawing_paths(source)):
+        if paths := _archives_in(source):
+            return paths
         _check_pickles(sorted(source.iterdir()))
         return [source]
     _check_pickles([source])
@@ -83,23 +94,26 @@ def _parts(source: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _archives_in(folder: pathlib.Path) -> list[pathlib.Path]:
-    official = [folder / name for name in OFFICIAL_ZIPS if (folder / name).exists()]
+    """Returns the official zips in a folder, or else its only archive."""
+    official = [folder / name for name in ZIPS if (folder / name).exists()]
     if official:
         return official
-    found = [
+    paths = [
         path
         for path in sorted(folder.iterdir())
         if path.is_file() and archives.is_archive(path)
     ]
-    if len(found) > 1:
+    if len(paths) > 1:
         raise UserError(
-            f"{folder} holds {len(found)} archives: "
-            f"{some([path.name for path in found])}; give --source the one of Omniglot"
+            f"{folder} holds {len(paths)} archives: "
+            f"{listed([path.name for path in paths])}; give --source the one of "
+            "Omniglot"
         )
-    return found
+    return paths
 
 
 def _check_pickles(paths: Sequence[pathlib.Path]) -> None:
+    """Raises if one of the files is a pickle, which does not say who drew what."""
     for path in paths:
         if path.is_file() and pickles.looks_like_one(tree.beginning(path)):
             raise UserError(
@@ -109,28 +123,33 @@ def _check_pickles(paths: Sequence[pathlib.Path]) -> None:
             )
 
 
-def _describe(part: pathlib.Path) -> dict[str, str]:
+def _described(part: pathlib.Path) -> dict[str, str]:
+    """Returns what the manifest says of a folder or an archive."""
     if part.is_dir():
         return {"folder": part.name}
     return {"file": part.name, "sha256": files.sha256(part)}
 
 
-def _drawings(part: pathlib.Path) -> Iterator[Drawing]:
-    contents = _folder_members(part) if part.is_dir() else archives.members(part)
-    for name, content in contents:
-        if match := _DRAWING.fullmatch(name):
-            yield Drawing(match["character"], int(match["drawer"]), name, content)
+def _drawings(parts: Sequence[pathlib.Path]) -> Iterator[Drawing]:
+    """Yields the drawings of folders and archives."""
+    for part in parts:
+        contents = _folder_files(part) if part.is_dir() else archives.members(part)
+        for name, content in contents:
+            if match := _DRAWING.fullmatch(name):
+                yield Drawing(match["character"], int(match["drawer"]), name, content)
 
 
-def _folder_members(folder: pathlib.Path) -> Iterator[tuple[str, bytes]]:
-    for path in _paths(folder):
+def _folder_files(folder: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+    """Yields the name and content of every drawing in a folder."""
+    for path in _drawing_paths(folder):
         try:
             yield path.relative_to(folder).as_posix(), path.read_bytes()
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _paths(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+def _drawing_paths(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Yields the files in a folder that are named like drawings."""
     # Fixed depths follow the links of a merged images_all, and cannot go in circles.
     for alphabets in ("*", "*/*", "*/*/*"):
         for path in folder.glob(f"{alphabets}/character*/[!.]*"):
@@ -138,91 +157,58 @@ def _paths(folder: pathlib.Path) -> Iterator[pathlib.Path]:
                 yield path
 
 
-# --- Through tensorflow_datasets
+# --- From its publisher
 
 
-def through_tfds() -> Source:
-    """Downloads Omniglot, or takes it from where tensorflow_datasets keeps it."""
-    with _tfds_errors():
-        import tensorflow_datasets as tfds
+def check_connection() -> None:
+    """Raises if the publisher cannot be reached.
 
-        builder = tfds.builder("omniglot")
-        if not builder.data_path.exists():
-            _check_connection()
-            builder.download_and_prepare()
-        origin = f"tensorflow_datasets in {builder.data_dir}"
-        found = [{"tensorflow_datasets": builder.info.full_name}]
-    return Source(origin, found, tfds_drawings(builder))
-
-
-def _check_connection() -> None:
-    # Without a network, tensorflow_datasets tries for over three minutes and prints
-    # forty warnings. It downloads by requests, so what this meets is what it would.
+    Without a network, tensorflow_datasets tries for over three minutes and prints forty
+    warnings. It downloads by requests, so what this meets is what it would.
+    """
     import requests
 
-    requests.head(HOMEPAGE, timeout=20).raise_for_status()
+    with _download_errors():
+        requests.head(HOMEPAGE, timeout=20).raise_for_status()
 
 
-def tfds_drawings(builder: Any) -> Iterator[Drawing]:
-    """The drawings of a prepared `tfds.builder("omniglot")`."""
-    with _tfds_errors():
+def downloaded(folder: pathlib.Path) -> Source:
+    """Downloads the two official zips into a folder, and returns their drawings."""
+    with _download_errors():
         import tensorflow_datasets as tfds
 
-        alphabets = builder.info.features["alphabet"].names
-        keys = ("alphabet", "alphabet_char_id", "label", "image")
-        for split in ("train", "test"):
-            batches = builder.as_dataset(
-                split=split,
-                batch_size=1000,
-                decoders={"image": tfds.decode.SkipDecoding()},
-                read_config=tfds.ReadConfig(interleave_cycle_length=1),
-            )
-            drawers = _DrawersInOrder(split)
-            for batch in batches.as_numpy_iterator():
-                columns = (batch[key].tolist() for key in keys)
-                for alphabet, character, label, content in zip(*columns, strict=True):
-                    drawer = drawers.next(alphabets[alphabet], character, label)
-                    name = f"{alphabets[alphabet]}/character{character + 1:02d}"
-                    yield Drawing(name, drawer, f"{name}, drawing {drawer}", content)
+        manager = tfds.download.DownloadManager(download_dir=str(folder))
+        urls = {name: f"{ZIPS_URL}/{name}" for name in ZIPS}
+        paths = {
+            name: pathlib.Path(path) for name, path in manager.download(urls).items()
+        }
+    described = [
+        {"file": name, "sha256": files.sha256(path)} for name, path in paths.items()
+    ]
+    for zip_file in described:
+        _check_hash(zip_file["file"], zip_file["sha256"])
+    return Source(" and ".join(paths), described, _drawings([*paths.values()]))
 
 
-class _DrawersInOrder:
-    """Who made each drawing, which tensorflow_datasets does not store.
-
-    It stores the drawings in the order of a hash of their names instead, so that
-    the drawers of a character can be told from the order of its drawings. Without
-    them, the same seed would label other images than it does for data from disk.
-    """
-
-    def __init__(self, split: str):
-        from tensorflow_datasets.core import hashing
-
-        self._hash = hashing.Hasher(split).hash_key
-        self._waiting: dict[int, Iterator[int]] = {}
-
-    def next(self, alphabet: str, character: int, label: int) -> int:
-        """The drawer of the next drawing of a character; both numbers begin at 0."""
-        if label not in self._waiting:
-            stem = f"{alphabet}_{character}_{label + 1:04d}"
-            self._waiting[label] = iter(
-                sorted(
-                    range(1, DRAWERS + 1),
-                    key=lambda drawer: self._hash(f"{stem}_{drawer:02d}.png"),
-                )
-            )
-        # One drawing too many is counted with the others of its character.
-        return next(self._waiting[label], DRAWERS + 1)
+def _check_hash(name: str, sha256: str) -> None:
+    """Raises unless a downloaded zip is the one that was published."""
+    if sha256 != ZIPS[name]:
+        raise UserError(
+            f"{ZIPS_URL}/{name} is not what it was: expected sha256 {ZIPS[name]}, "
+            f"found {sha256}; try again, or give a copy of Omniglot as --source"
+        )
 
 
 @contextlib.contextmanager
-def _tfds_errors() -> Iterator[None]:
-    # Everything, because a failed download shows as errors of several libraries.
+def _download_errors() -> Iterator[None]:
+    """Turns whatever a failed download leads to into a UserError."""
+    # Everything, because it shows as errors of several libraries.
     try:
         yield
     except Exception as error:
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 240)
         raise UserError(
             f"cannot get Omniglot through tensorflow_datasets ({reason}); download "
-            f"{' and '.join(OFFICIAL_ZIPS)} from {HOMEPAGE}/tree/master/python and "
-            "give their folder as --source"
+            f"{' and '.join(ZIPS)} from {HOMEPAGE}/tree/master/python and give their "
+            "folder as --source"
         ) from error

@@ -1,47 +1,14 @@
 """Archives are unpacked into their folder and nowhere else."""
 
-import io
 import os
-import tarfile
-import zipfile
 
 import pytest
 
-from prwn_tf.data import sources
 from prwn_tf.data.formats import archives
-from prwn_tf.errors import StorageError, UserError
-from tests.data import made
+from prwn_tf.errors import UserError
+from tests.data.packing import KINDS, appended, content_of, packed
 
-KINDS = ["tar", "tar.gz", "tar.xz", "zip"]
 FILES = {"a/one.png": b"first", "a/b/two.png": b"second" * 1000, "c": b""}
-
-
-def packed(path, contents, kind):
-    if kind == "zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in contents.items():
-                archive.writestr(name, content)
-    else:
-        appended(path, contents, "w" + kind.removeprefix("tar").replace(".", ":"))
-    return path
-
-
-def appended(path, contents, mode="a"):
-    """A tar to which files were added later, as by tar -r, or a new one."""
-    with tarfile.open(path, mode) as archive:
-        for name, content in contents.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return path
-
-
-def content_of(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,36 +94,6 @@ def test_unpacked_files_are_as_old_as_their_archive(tmp_path):
     assert (tmp_path / "out/a/one.png").stat().st_mtime_ns == 1234567890123456789
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_of_archives_is_unpacked(tmp_path, kind):
-    for split in ("train", "val"):
-        made.write(tmp_path / "in/notes.txt", b"x")
-        contents = {f"{split}/cat/1.png": made.png(0, 0), "dog/1.png": made.png(1, 0)}
-        packed(tmp_path / f"in/{split}.{kind}", contents, kind)
-    with sources.opened(tmp_path / "in", tmp_path / "scratch") as folder:
-        assert sorted(content_of(folder)) == [
-            *("train/cat/1.png", "train/dog/1.png"),
-            *("val/cat/1.png", "val/dog/1.png"),
-        ]
-
-
-@pytest.mark.parametrize("beside", ["cat/1.png", "mini-imagenet-cache-train.pkl"])
-def test_archives_beside_what_was_in_them_are_left_alone(tmp_path, beside):
-    packed(made.write(tmp_path / "in/a.zip", b""), FILES, "zip")
-    made.write(tmp_path / "in" / beside, made.png(0, 0))
-    with sources.opened(tmp_path / "in", tmp_path / "scratch") as folder:
-        assert folder == tmp_path / "in"
-
-
-def test_lists_of_images_beside_archives_come_with_them(tmp_path):
-    packed(made.write(tmp_path / "in/cats.ZIP", b""), {"cats/1.png": b"1"}, "zip")
-    made.write(tmp_path / "in/lists/train.csv", b"filename,label")
-    made.write(tmp_path / "in/readme.txt", b"")
-    with sources.opened(tmp_path / "in", tmp_path / "scratch") as folder:
-        found = content_of(folder)
-    assert found == {"cats/1.png": b"1", "lists/train.csv": b"filename,label"}
-
-
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_a_damaged_archive(tmp_path, kind):
     path = packed(tmp_path / "a", FILES, kind)
@@ -166,33 +103,3 @@ def test_a_damaged_archive(tmp_path, kind):
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"cannot be unpacked .* download it again"):
         archives.unpack(path, tmp_path / "out")
-
-
-def test_an_archive_is_unpacked_and_a_folder_taken_as_it_is(tmp_path):
-    path = packed(tmp_path / "pictures.zip", {"cat/1.png": made.png(0, 0)}, "zip")
-    with sources.opened(path, tmp_path / "scratch") as folder:
-        assert folder == tmp_path / "scratch"
-        assert (folder / "cat/1.png").exists()
-
-    with sources.opened(tmp_path, tmp_path / "other") as folder:
-        assert folder == tmp_path
-    assert not (tmp_path / "other").exists()
-
-
-def use(path, scratch, error):
-    with sources.opened(path, scratch):
-        raise error
-
-
-def test_an_error_names_what_the_user_gave(tmp_path):
-    path = packed(tmp_path / "pictures.zip", FILES, "zip")
-    scratch = tmp_path / "scratch"
-    with pytest.raises(UserError, match=r"^/.*pictures.zip/a is bad$"):
-        use(path, scratch, UserError(f"{scratch}/a is bad"))
-
-
-def test_a_full_disk_names_the_disk(tmp_path):
-    path = packed(tmp_path / "pictures.zip", FILES, "zip")
-    scratch = tmp_path / "scratch"
-    with pytest.raises(StorageError, match=r"^cannot write /.*/scratch/a: full$"):
-        use(path, scratch, StorageError(f"cannot write {scratch}/a: full"))

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import pathlib
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.data import made
 NAMES = [f"class {letter}" for letter in "abcdefghijkl"]
 
 
-def found(plan):
+def names_in(plan):
     """Split -> class -> names of its images."""
     splits = {}
     for raw in plan.classes:
@@ -23,14 +22,18 @@ def found(plan):
     return splits
 
 
+def described(source, **options):
+    return folder.describe(tree.scan(source), **options)
+
+
 def refused(source, message, **options):
     with pytest.raises(UserError, match=message) as caught:
-        folder.find(source, **options)
+        described(source, **options)
     assert "\n" not in str(caught.value)
 
 
 def test_classes_are_held_out(tmp_path):
-    splits = found(folder.find(made.class_folders(tmp_path, NAMES)))
+    splits = names_in(described(made.class_folders(tmp_path, NAMES)))
 
     assert {split: len(names) for split, names in splits.items()} == {
         "train": 7,
@@ -52,7 +55,7 @@ def test_classes_are_held_out(tmp_path):
 )
 def test_shares_of_the_splits(tmp_path, count, expected):
     names = [str(number) for number in range(count)]
-    splits = found(folder.find(made.class_folders(tmp_path, names, images=2)))
+    splits = names_in(described(made.class_folders(tmp_path, names, images=2)))
 
     assert [len(splits[split]) for split in ("train", "val", "test")] == expected
 
@@ -60,7 +63,7 @@ def test_shares_of_the_splits(tmp_path, count, expected):
 def test_the_seed_decides(tmp_path):
     made.class_folders(tmp_path, NAMES, images=2)
     first, again, other = (
-        found(folder.find(tmp_path, seed=seed)) for seed in (0, 0, 1)
+        names_in(described(tmp_path, seed=seed)) for seed in (0, 0, 1)
     )
     assert first == again
     assert first != other
@@ -69,30 +72,30 @@ def test_the_seed_decides(tmp_path):
 def test_the_split_does_not_depend_on_where_the_folder_lies(tmp_path):
     one = made.class_folders(tmp_path / "one", NAMES, images=2)
     two = made.class_folders(tmp_path / "two" / "deep", NAMES[::-1], images=2)
-    assert found(folder.find(one)) == found(folder.find(two))
+    assert names_in(described(one)) == names_in(described(two))
 
 
 def test_given_splits_are_kept(tmp_path):
     made.class_folders(tmp_path / "train", ["a", "b", "c"])
     made.class_folders(tmp_path / "Validation", ["d", "e"])
     made.class_folders(tmp_path / "test", ["f", "g"])
-    plan = folder.find(tmp_path)
+    plan = described(tmp_path)
 
-    splits = {split: sorted(names) for split, names in found(plan).items()}
+    splits = {split: sorted(names) for split, names in names_in(plan).items()}
     assert splits == {"train": ["a", "b", "c"], "val": ["d", "e"], "test": ["f", "g"]}
-    assert "train, val and test" in plan.found
+    assert "train, val and test" in plan.layout
 
 
 def test_files_of_one_name_in_different_classes_are_different_images(tmp_path):
     made.class_folders(tmp_path / "train", ["a", "b"])
     made.class_folders(tmp_path / "val", ["c", "d"])
     made.class_folders(tmp_path / "test", ["e", "f"])
-    assert folder.find(tmp_path).images == 18
+    assert described(tmp_path).image_count == 18
 
 
 def test_images_can_be_held_out_instead(tmp_path):
     made.class_folders(tmp_path, ["cat", "dog"], images=10)
-    splits = found(folder.find(tmp_path, hold_out="images"))
+    splits = names_in(described(tmp_path, hold_out="images"))
 
     for name in ("cat", "dog"):
         parts = [splits[split][name] for split in ("train", "val", "test")]
@@ -104,7 +107,7 @@ def test_images_can_be_held_out_instead(tmp_path):
 
 def test_a_folder_around_it_all_does_not_matter(tmp_path):
     made.class_folders(tmp_path / "download" / "images", NAMES)
-    assert folder.find(tmp_path).images == 36
+    assert described(tmp_path).image_count == 36
 
 
 def test_what_is_skipped_is_counted(tmp_path):
@@ -112,9 +115,9 @@ def test_what_is_skipped_is_counted(tmp_path):
     made.write(tmp_path / "class a" / "notes.txt", b"x")
     made.write(tmp_path / "class a" / ".DS_Store", b"x")
     made.write(tmp_path / "stray.png", made.png(0, 0))
-    plan = folder.find(tmp_path)
+    plan = described(tmp_path)
 
-    assert plan.images == 36
+    assert plan.image_count == 36
     assert plan.skipped == {
         tree.NOT_IMAGES: 1,
         "images outside of class folders": 1,
@@ -128,9 +131,9 @@ def test_strays_and_further_folders_beside_given_splits_are_counted(tmp_path):
     made.write(tmp_path / "stray.png", made.png(0, 0))
     made.class_folders(tmp_path / "more", ["c", "d"], images=2)
     made.write(tmp_path / "more/notes.txt", b"x")
-    plan = folder.find(tmp_path)
+    plan = described(tmp_path)
 
-    assert {split: len(names) for split, names in found(plan).items()} == {
+    assert {split: len(names) for split, names in names_in(plan).items()} == {
         "train": 2,
         "val": 2,
         "test": 2,
@@ -142,25 +145,25 @@ def test_strays_and_further_folders_beside_given_splits_are_counted(tmp_path):
 
 
 def test_a_class_may_be_called_train(tmp_path):
-    plan = folder.find(made.class_folders(tmp_path, [*NAMES, "train"]))
+    plan = described(made.class_folders(tmp_path, [*NAMES, "train"]))
     assert "train" in {raw.name for raw in plan.classes}
 
 
 def test_names_with_spaces_and_letters_of_all_kinds(tmp_path):
     names = ["Zürich", "東京", "a b", "ñ", "x (1)", "é"]
-    plan = folder.find(made.class_folders(tmp_path, names, images=2))
+    plan = described(made.class_folders(tmp_path, names, images=2))
     assert {raw.name for raw in plan.classes} == set(names)
 
 
 def test_unlabeled_images_lie_anywhere(tmp_path):
     made.class_folders(tmp_path, ["x", "y/z"], images=2)
     made.write(tmp_path / "1.png", made.png(0, 0))
-    assert len(folder.find_unlabeled(tmp_path)) == 5
+    assert len(folder.unlabeled_images(tree.scan(tmp_path))) == 5
 
 
 def test_unlabeled_images_inside_the_source_are_no_class(tmp_path):
     made.class_folders(tmp_path, [*NAMES, "unlabeled"])
-    plan = folder.find(tmp_path, exclude=[tmp_path / "unlabeled"])
+    plan = folder.describe(tree.scan(tmp_path, [tmp_path / "unlabeled"]))
     assert "unlabeled" not in {raw.name for raw in plan.classes}
 
 
@@ -253,4 +256,4 @@ def test_a_split_of_one_class(tmp_path):
 
 def test_no_unlabeled_images(tmp_path):
     with pytest.raises(UserError, match=r"--unlabeled_source=.* holds no images"):
-        folder.find_unlabeled(pathlib.Path(tmp_path))
+        folder.unlabeled_images(tree.scan(tmp_path))
