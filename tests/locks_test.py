@@ -1,5 +1,7 @@
 """One program at a time, and nothing of a killed one stays."""
 
+import errno
+import fcntl
 import pathlib
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from prwn_tf import files, locks
 from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.training import workdir
 from tests.cli import program
 from tests.data import made
 
@@ -81,7 +84,49 @@ def test_a_place_that_cannot_be_written(tmp_path):
         enter(tmp_path / "file/b")
 
 
+def test_a_disk_without_locks(tmp_path, monkeypatch):
+    def refuse(*unused):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(locks.LockingError, match="No locks available"):
+        locks.hold(tmp_path / "a/lock")
+    with pytest.raises(StorageError, match=r"cannot write .*No locks available"):
+        enter(tmp_path / "a")
+    with pytest.raises(UserError, match=r"cannot lock workdir .*: No locks available;"):
+        take(tmp_path / "run")
+
+
+def test_a_folder_that_was_deleted_under_our_feet(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError):
+        locks.hold(pathlib.Path("lock"))
+    with pytest.raises(UserError, match=r"cannot write to workdir \.: No such file"):
+        take(pathlib.Path())
+
+
 # --- Who holds them
+
+
+def take(path):
+    with workdir.Workdir(path).taken():
+        pass
+
+
+def test_a_workdir_has_one_owner(tmp_path):
+    with (
+        workdir.Workdir(tmp_path / "run").taken(),
+        pytest.raises(UserError, match=r"another process is training in .*run; wait"),
+    ):
+        take(tmp_path / "run")
+
+
+def test_a_workdir_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write to workdir .*Not a directory"):
+        take(tmp_path / "file/run")
 
 
 def test_a_second_import_leaves_the_first_alone(tmp_path):

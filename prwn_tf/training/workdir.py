@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import fcntl
 import importlib.metadata
 import logging
 import os
@@ -12,7 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 
-from prwn_tf import __version__, files, methods
+from prwn_tf import __version__, files, locks, methods
 from prwn_tf import config as config_lib
 from prwn_tf.config import TrainConfig
 from prwn_tf.data.store.reader import ClassStore
@@ -124,27 +123,24 @@ class Workdir:
             self._check_untrained()
 
     def _take(self) -> None:
+        """Locks the folder, or raises if another process has it."""
         files.check_name(self.path)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.path / LOCK).open("w")
-        except OSError as error:
-            raise UserError(
-                f"cannot write to workdir {self.path}: {error.strerror}; choose "
-                "another with --workdir"
-            ) from error
-        try:
-            # Freed by the system with the process, so it is never stale.
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            self._lock = locks.hold(self.path / LOCK)
+        except locks.HeldError as error:
             raise UserError(
                 f"another process is training in {self.path}; wait for it or choose "
                 "another --workdir"
             ) from error
-        except OSError as error:
+        except locks.LockingError as error:
             raise UserError(
                 f"cannot lock workdir {self.path}: {error.strerror}; choose another "
                 "file system with --workdir"
+            ) from error
+        except OSError as error:
+            raise UserError(
+                f"cannot write to workdir {self.path}: {error.strerror}; choose "
+                "another with --workdir"
             ) from error
 
     def _remove_leftovers(self) -> None:
