@@ -2,10 +2,10 @@
 
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
+
+from tests.children import child
 
 ROOT = pathlib.Path(__file__).parents[1]
 FILES = sorted((ROOT / "flags").rglob("*.flags"))
@@ -28,25 +28,21 @@ def test_header(path):
 PROGRAM = """
 import sys
 from absl import flags
-from prwn_tf import flag_values, train
+from prwn_tf import train
+from prwn_tf.cli import read
 for path in sys.argv[1:]:
     flags.FLAGS.unparse_flags()
     for name in flags.FLAGS:
         flags.FLAGS[name].unparse()
     flags.FLAGS(["train", f"--flagfile={path}"])
-    config = flag_values.train_config()
+    config = read.train_config()
     test = config.test
     print(path, config.dataset, config.method, test.shot, test.distractors)
 """
 
 
 def test_all_flagfiles_give_a_config():
-    found = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, FILES)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = child.run("-c", PROGRAM, *FILES, check=True)
     lines = found.stdout.splitlines()
     assert len(lines) == len(FILES)
     for path, line in zip(FILES, lines, strict=True):

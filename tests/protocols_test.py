@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from prwn_tf.config import TERMS, EpisodeSpec
-from prwn_tf.methods import METHODS, REGULARIZERS
+from prwn_tf import imports
+from prwn_tf.config import PARTS, TERMS, EpisodeSpec
+from prwn_tf.methods import METHODS
 from prwn_tf.protocols import DATASETS, Task, protocol
 
 
@@ -141,11 +142,16 @@ def test_pn_with_a_walk_is_prwn(dataset):
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_unlabelled_points_are_there_for_whoever_uses_them(dataset, method):
     config = protocol(Task(dataset, method))
-    used = bool(config.terms) or METHODS[method].refines
+    used = bool(config.terms) or METHODS[method].uses_unlabeled
     assert (config.train.unlabeled_points > 0) == used
 
 
-def test_every_term_of_a_config_has_its_regularizer():
-    assert tuple(REGULARIZERS) == TERMS
+def test_every_part_of_a_config_names_its_class():
+    for name, part in PARTS.items():
+        assert part.name == name
+        if part.implementation:
+            assert imports.load(part.implementation).Config is part
     for method in METHODS.values():
         assert set(method.terms) <= set(TERMS)
+        uses = imports.load(method.head).uses_unlabeled
+        assert uses == method.uses_unlabeled

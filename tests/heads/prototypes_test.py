@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from prwn_tf.heads import prototypes
+from prwn_tf.heads.base import EmbeddedEpisode
 from tests import modes
+from tests.heads.answers import scores_of
 from tests.oracle import prototypes as oracle
 from tests.oracle import walk as walk_oracle
 
@@ -17,7 +19,7 @@ def episode():
 @pytest.mark.parametrize("mode", modes.MODES)
 def test_scores_match_oracle(mode, episode):
     support, queries, _ = episode
-    found = modes.run(mode, prototypes.PrototypeHead().scores, *episode)
+    found = modes.run(mode, scores_of, prototypes.PrototypeHead(), *episode)
     expected = oracle.scores(oracle.prototypes(support), queries)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -57,7 +59,7 @@ def test_filter_uses_the_points_the_walk_returns_through(episode):
     expected = oracle.refine(support, unlabeled, kept)
     np.testing.assert_allclose(head.prototypes(support, unlabeled), expected, rtol=1e-9)
     np.testing.assert_allclose(
-        head.scores(support, queries, unlabeled),
+        scores_of(head, support, queries, unlabeled),
         oracle.scores(expected, queries),
         rtol=1e-9,
     )
@@ -66,12 +68,22 @@ def test_filter_uses_the_points_the_walk_returns_through(episode):
 @pytest.mark.parametrize("adapt", ["none", "refine", "filter"])
 def test_many_episodes_at_once(adapt, episode):
     head = prototypes.PrototypeHead(adapt)
-    together = head.scores(*(np.stack([part, part + 1]) for part in episode))
-    np.testing.assert_allclose(together[0], head.scores(*episode), rtol=1e-9)
-    moved = head.scores(*(part + 1 for part in episode))
+    together = scores_of(head, *(np.stack([part, part + 1]) for part in episode))
+    np.testing.assert_allclose(together[0], scores_of(head, *episode), rtol=1e-9)
+    moved = scores_of(head, *(part + 1 for part in episode))
     np.testing.assert_allclose(together[1], moved, rtol=1e-9)
 
 
-def test_only_adapted_heads_are_semi_supervised():
-    assert not prototypes.PrototypeHead().semi_supervised
-    assert prototypes.PrototypeHead("refine").semi_supervised
+def test_a_head_adapts_in_the_ways_that_it_names():
+    head = prototypes.PrototypeHead()
+    for adapt in head.adaptations:
+        assert head.adapted(adapt).adapt == adapt
+    assert head.adapted("none") is head
+
+
+def test_further_points_are_classified_as_queries_are(episode):
+    support, queries, unlabeled = episode
+    embedded = EmbeddedEpisode(support, queries[:1], unlabeled)
+    for head in (prototypes.PrototypeHead(), prototypes.PrototypeHead("refine")):
+        scores = head.classify(embedded, queries)
+        np.testing.assert_allclose(scores, scores_of(head, *episode), rtol=1e-9)

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf.config import AssociationConfig
+from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.regularizers.association import Association, association_losses
 from prwn_tf.regularizers.base import Context
 from prwn_tf.walk import graph, losses
@@ -73,18 +74,15 @@ def test_finite_for_large_embeddings():
 
 def test_regularizer_walks_from_support_and_queries():
     support, queries, unlabeled = points(3, 2, 4), points(3, 1, 4), points(6, 4)
-    context = Context(
-        episode=None,
+    embedded = EmbeddedEpisode(
         support=tf.constant(support, tf.float32),
         queries=tf.constant(queries.reshape(3, 4), tf.float32),
         unlabeled=tf.constant(unlabeled, tf.float32),
-        prototypes=None,
-        embed=None,
-        step=None,
     )
+    context = Context(None, embedded, None, None, None, None)
     config = dataclasses.replace(AssociationConfig(), weight=2.0, visit_weight=0.5)
     term = Association(config)
-    found = term(context)
+    found = term.terms(context)
     labeled = np.concatenate([support, queries], axis=1)
     walker, visit = oracle.association_losses(labeled, unlabeled)
     assert (*found.losses, *found.statistics) == term.names

@@ -1,10 +1,14 @@
 """Entropy of the unlabelled points' classes."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from prwn_tf.config import EntropyConfig
+from prwn_tf.heads.base import EmbeddedEpisode
+from prwn_tf.heads.prototypes import nearest_scores
 from prwn_tf.regularizers.base import Context
 from prwn_tf.regularizers.entropy import Entropy, entropy
 from tests import modes
@@ -37,9 +41,11 @@ def test_finite_gradient_where_a_share_underflows():
 
 def test_regularizer_asks_about_the_unlabelled_points():
     prototypes, unlabeled = points(3, 4), points(6, 4)
-    context = Context(None, None, None, unlabeled, prototypes, None, None)
+    embedded = EmbeddedEpisode(None, None, unlabeled)
+    answered = functools.partial(nearest_scores, prototypes)
+    context = Context(None, embedded, None, None, answered, None)
     term = Entropy(EntropyConfig(weight=0.5))
-    found = term(context)
+    found = term.terms(context)
     expected = oracle.entropy(prototype_oracle.scores(prototypes, unlabeled))
     assert tuple(found.losses) == term.names
     np.testing.assert_allclose(found.losses["entropy"], 0.5 * expected, rtol=1e-4)

@@ -47,7 +47,7 @@ def averages(model) -> list[np.ndarray]:
 def test_matches_oracle():
     # A dense encoder, whose answers to an image do not depend on the others.
     model, data = build(MLP(channels=5, size=3), size=2), episode(size=2)
-    floats = [part.numpy().astype(np.float32) / 255 for part in data]
+    floats = [part.numpy().astype(np.float32) / 255 for part in data.images]
     support = model(floats[0].reshape(-1, 2, 2, 1)).numpy().reshape(3, 2, -1)
     prototypes = prototype_oracle.prototypes(support)
     images = np.concatenate([floats[1][:, 0], floats[2]])  # [Q + U, 2, 2, 1]
@@ -95,7 +95,7 @@ def test_altered_images_are_embedded_as_the_episode_was(fast):
     for name in ("support", "queries", "unlabeled"):
         # The fast block takes off the moving mean first, which has moved since.
         np.testing.assert_allclose(
-            getattr(again, name), getattr(context, name), rtol=1e-3, atol=1e-4
+            getattr(again, name), getattr(context.embedded, name), rtol=1e-3, atol=1e-4
         )
     for found, expected in zip(averages(model), before, strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -135,7 +135,7 @@ def test_the_search_is_no_part_of_the_gradient():
         moved = context.embed(context.episode._replace(unlabeled=images)).unlabeled
         return -tf.reduce_sum((moved[:, None] - prototypes) ** 2, axis=-1)
 
-    prototypes = tf.constant(context.prototypes.numpy())
+    prototypes = tf.constant(context.answer.prototypes.numpy())
     logits = classify(images)
     kernel = model.encoder.block_1.convolution.kernel.value
     with tf.GradientTape(persistent=True) as tape:
@@ -152,7 +152,7 @@ def test_noise_follows_the_step_and_the_seed():
 
     def loss(seed, step):
         moment = context._replace(step=tf.constant(step))
-        return float(Vat(CONFIG, seed)(moment).losses["vat"])
+        return float(Vat(CONFIG, seed).terms(moment).losses["vat"])
 
     assert loss(0, 0) == loss(0, 0)
     assert len({loss(0, 0), loss(0, 5), loss(1, 0), loss(1, 5)}) == 4

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from prwn_tf.terms import WalkConfig
+from prwn_tf.config import WalkConfig
 from prwn_tf.walk import losses
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
