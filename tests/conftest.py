@@ -1,6 +1,12 @@
 """What many tests share: small stores, prepared glyphs, the real Omniglot."""
 
+import fcntl
+import json
+import os
 import pathlib
+import shutil
+import subprocess
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,16 +15,62 @@ import prwn_tf  # noqa: F401  (sets the allocator before any test loads TensorFl
 from prwn_tf.data.sets import glyphs
 from prwn_tf.data.store import reader
 from prwn_tf.data.store import writer as writer_lib
+from tests.cli import program
 
 SHARED = pathlib.Path(__file__).parents[2] / "shared"
 
 
+def made_once(
+    tmp_path_factory, name: str, fill: Callable[[pathlib.Path], None]
+) -> pathlib.Path:
+    """Returns a folder that one process of a test session fills and all others use."""
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+    folder, done = place / name, place / f"{name}.done"
+    with (place / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            fill(folder)
+            done.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def data_dir(tmp_path_factory) -> pathlib.Path:
-    """A data folder with the glyphs drawn."""
-    directory = tmp_path_factory.mktemp("data")
-    glyphs.build(directory / "glyphs")
-    return directory
+    """A data folder with the glyphs drawn, for all tests; none writes to it."""
+    return made_once(
+        tmp_path_factory, "data", lambda folder: glyphs.build(folder / "glyphs")
+    )
+
+
+@pytest.fixture(scope="session")
+def first_run(
+    tmp_path_factory, data_dir
+) -> tuple[pathlib.Path, subprocess.CompletedProcess]:
+    """The workdir of a run of 12 episodes on glyphs, and what it printed.
+
+    It is made once for all tests, and none writes to it. It ran in an interpreter of
+    its own, in another time zone and in a locale without umlauts.
+    """
+
+    def train(folder: pathlib.Path) -> None:
+        flags = program.quick(folder / "work dir ü", data_dir)
+        result = program.run_fresh("train", *flags, LANG="C", TZ="UTC+9")
+        assert result.returncode == 0, result.stderr
+        (folder / "printed.json").write_text(json.dumps(vars(result)))
+
+    folder = made_once(tmp_path_factory, "first", train)
+    printed = json.loads((folder / "printed.json").read_text())
+    return folder / "work dir ü", subprocess.CompletedProcess(**printed)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory, first_run) -> pathlib.Path:
+    """A copy of the first run, in which the tests of this process may evaluate."""
+    return shutil.copytree(first_run[0], tmp_path_factory.mktemp("finished") / "prwn")
 
 
 @pytest.fixture(scope="session")

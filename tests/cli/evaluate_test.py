@@ -1,23 +1,13 @@
 import csv
 import json
 
-import pytest
-
 from tests.cli import program
 
 ROLES = ("support", "query", "unlabeled", "distractor")
 
 
-@pytest.fixture(scope="module")
-def workdir(tmp_path_factory, data_dir):
-    path = tmp_path_factory.mktemp("run")
-    result = program.run("train", *program.quick(path, data_dir))
-    assert result.returncode == 0, result.stderr
-    return path
-
-
-def test_gives_the_digits_of_the_run_twice(workdir, data_dir):
-    flags = [f"--workdir={workdir}", f"--data_dir={data_dir}"]
+def test_gives_the_digits_of_the_run_twice(finished, data_dir):
+    flags = [f"--workdir={finished}", f"--data_dir={data_dir}"]
     flags += ["--adapt=none", "--adapt=refine", "--adapt=filter"]
     rows = []
     for _ in range(2):
@@ -29,15 +19,15 @@ def test_gives_the_digits_of_the_run_twice(workdir, data_dir):
         kinds = [line.split(maxsplit=3)[3] for line in lines[3:6]]
         assert kinds[0] == "inductive"
         assert kinds[2] == "semi-supervised: filter"
-        rows.append(json.loads((workdir / "evaluation.json").read_text()))
+        rows.append(json.loads((finished / "evaluation.json").read_text()))
     assert rows[0] == rows[1]
     about = {"split": "test", "step": 12}
-    stored = json.loads((workdir / "result.json").read_text())["test"]
+    stored = json.loads((finished / "result.json").read_text())["test"]
     assert rows[0] == [row | about for row in stored]
 
 
-def test_dumps_the_images_of_every_episode(workdir, data_dir, tmp_path):
-    flags = [f"--workdir={workdir}", f"--data_dir={data_dir}", f"--output={tmp_path}"]
+def test_dumps_the_images_of_every_episode(finished, data_dir, tmp_path):
+    flags = [f"--workdir={finished}", f"--data_dir={data_dir}", f"--output={tmp_path}"]
     flags += ["--distractors=0,2", "--unlabeled=3", "--eval_episodes=4"]
     result = program.run("evaluate", *flags, "--dump_episodes")
     assert result.returncode == 0, result.stderr
@@ -60,17 +50,17 @@ def test_dumps_the_images_of_every_episode(workdir, data_dir, tmp_path):
             assert not classes[0] & classes[3]
 
 
-def test_no_dump_of_earlier_episodes_stays(workdir, data_dir, tmp_path):
+def test_no_dump_of_earlier_episodes_stays(finished, data_dir, tmp_path):
     (tmp_path / "evaluation_images.csv").write_text("of other episodes")
-    flags = [f"--workdir={workdir}", f"--data_dir={data_dir}", f"--output={tmp_path}"]
+    flags = [f"--workdir={finished}", f"--data_dir={data_dir}", f"--output={tmp_path}"]
     assert program.run("evaluate", *flags, "--eval_episodes=3").returncode == 0
     assert not (tmp_path / "evaluation_images.csv").exists()
 
 
-def test_other_episodes_than_trained_for(workdir, data_dir, tmp_path):
+def test_other_episodes_than_trained_for(finished, data_dir, tmp_path):
     result = program.run(
         "evaluate",
-        f"--workdir={workdir}",
+        f"--workdir={finished}",
         f"--data_dir={data_dir}",
         f"--output={tmp_path}",
         "--way=10",
@@ -89,9 +79,9 @@ def test_other_episodes_than_trained_for(workdir, data_dir, tmp_path):
     assert len((tmp_path / "evaluation_episodes.csv").read_text().splitlines()) == 31
 
 
-def test_more_ways_than_classes(workdir, data_dir):
+def test_more_ways_than_classes(finished, data_dir):
     result = program.run(
-        "evaluate", f"--workdir={workdir}", f"--data_dir={data_dir}", "--way=161"
+        "evaluate", f"--workdir={finished}", f"--data_dir={data_dir}", "--way=161"
     )
     program.assert_one_line(result, 2, "161 classes", "--way")
 
@@ -101,10 +91,10 @@ def test_a_folder_that_is_no_run(tmp_path, data_dir):
     program.assert_one_line(result, 2, "is not a run", "no config.json")
 
 
-def test_images_of_another_size_than_the_model_takes(workdir, data_dir, tmp_path):
+def test_images_of_another_size_than_the_model_takes(finished, data_dir, tmp_path):
     copy = tmp_path / "run"
     copy.mkdir()
-    config = json.loads((workdir / "config.json").read_text())
+    config = json.loads((finished / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps(config | {"image_shape": [32, 32, 1]}))
     result = program.run("evaluate", f"--workdir={copy}", f"--data_dir={data_dir}")
     program.assert_one_line(result, 2, "(32, 32, 1)", "(28, 28, 1)")

@@ -10,8 +10,8 @@ import pytest
 
 from prwn_tf.serving.classifier import FewShotClassifier
 from tests.cli import program
-from tests.data import images_test
 from tests.data import made as raw
+from tests.images import decoder_test as images_test
 from tests.serving import made
 
 NAMES = ("ant", "bée", "cat")

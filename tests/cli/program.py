@@ -5,24 +5,34 @@ import pathlib
 import subprocess
 import sys
 
+from tests.children import child
 
-def start(program: str, *flags: str, **environment: str) -> subprocess.Popen:
+
+def start(program: str, *flags: str, **environment: str) -> child.Child:
     """Starts `python -m prwn_tf.<program>` with its output in pipes."""
-    return subprocess.Popen(
-        [sys.executable, "-m", f"prwn_tf.{program}", *flags],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        env=os.environ | environment,
-    )
+    return child.start("-m", f"prwn_tf.{program}", *flags, env=os.environ | environment)
 
 
 def run(program: str, *flags: str, **environment: str) -> subprocess.CompletedProcess:
     """Runs a program to its end."""
-    process = start(program, *flags, **environment)
-    output, errors = process.communicate(timeout=600)
-    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+    return child.run("-m", f"prwn_tf.{program}", *flags, env=os.environ | environment)
+
+
+def run_fresh(
+    program: str, *flags: str, **environment: str
+) -> subprocess.CompletedProcess:
+    """Runs a program in an interpreter of its own, which takes seconds longer.
+
+    Locale, time zone and what TensorFlow prints count when an interpreter starts.
+    """
+    return subprocess.run(
+        [sys.executable, "-m", f"prwn_tf.{program}", *flags],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=os.environ | environment,
+    )
 
 
 def quick(

@@ -14,6 +14,7 @@ COMMANDS = re.findall(
     r"`python -m prwn_tf\.evaluate --workdir=results/omniglot/(\w+) (.*?)`",
     (RESULTS / "README.md").read_text(encoding="utf-8"),
 )
+QUICK = ("prwn", "cluster_kmeans", "masked_kmeans_distractors")  # each its own head
 ROUNDING = 1e-4  # another CPU may decide a few of the 210,000 queries differently
 
 
@@ -28,9 +29,16 @@ def real(omniglot_archive, tmp_path_factory) -> pathlib.Path:
 def test_every_row_has_its_command():
     released = {path.parent.name for path in RESULTS.glob("omniglot/*/result.json")}
     assert {row for row, _ in COMMANDS} == released
+    assert released >= set(QUICK)
 
 
-@pytest.mark.parametrize(("row", "flags"), COMMANDS, ids=[row for row, _ in COMMANDS])
+@pytest.mark.parametrize(
+    ("row", "flags"),
+    [
+        pytest.param(row, flags, id=row, marks=[pytest.mark.slow][row in QUICK :])
+        for row, flags in COMMANDS
+    ],
+)
 def test_the_command_gives_the_digits_again(row, flags, real, tmp_path):
     workdir = RESULTS / "omniglot" / row
     result = program.run(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -156,9 +157,8 @@ def test_workdir_with_foreign_files_is_left_alone(tmp_path, data_dir):
     assert {path.name for path in tmp_path.iterdir()} >= {"thesis.tex", "checkpoints"}
 
 
-def test_workdir_of_another_config_names_the_fields(tmp_path, data_dir):
-    flags = program.quick(tmp_path, data_dir, episodes=2)
-    assert program.run("train", *flags).returncode == 0
+def test_workdir_of_another_config_names_the_fields(finished, tmp_path, data_dir):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     other = program.quick(tmp_path, data_dir, episodes=2, train_way=4, seed=7)
     result = program.run("train", *other)
     program.assert_one_line(

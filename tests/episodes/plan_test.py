@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,6 +5,7 @@ import tensorflow as tf
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools
+from tests.children import child
 
 SPEC = EpisodeSpec(way=5, shot=2, query=3, unlabeled=4, distractors=3)
 COUNTS = [9, 30, 12, 20, 17, 9, 9, 25, 11, 10]
@@ -79,10 +77,10 @@ PROGRAM = """
 import prwn_tf, pathlib, sys, hashlib
 import tensorflow as tf
 tf.config.threading.set_inter_op_parallelism_threads(int(sys.argv[2]))
-from prwn_tf.data import store
+from prwn_tf.data.store import reader
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pipeline, pools
-part = store.open_dataset(pathlib.Path(sys.argv[1]))["train"]
+part = reader.open_dataset(pathlib.Path(sys.argv[1]))["train"]
 spec = EpisodeSpec(way=5, shot=2, query=3, unlabeled=4, distractors=3)
 pool = pools.split_labels(part, "train", 0.5, seed=0)
 digest = hashlib.sha256()
@@ -96,12 +94,7 @@ print(digest.hexdigest())
 def test_other_processes_and_threads_make_the_same_episodes(make_store):
     folder = make_store([2 * count for count in COUNTS])["train"].path.parent
     digests = {
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(folder), threads],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        child.run("-c", PROGRAM, folder, threads, check=True).stdout
         for threads in ("1", "4")
     }
     assert len(digests) == 1

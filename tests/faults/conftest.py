@@ -1,11 +1,10 @@
-"""The sandbox in which faults are provoked, and the run that nobody disturbed."""
+"""The sandbox in which faults are provoked, and how many files are damaged."""
 
-import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.cli import program
+from tests.faults import fuzzing
 from tests.faults.harness import Sandbox
 
 
@@ -20,10 +19,19 @@ def sandbox(tmp_path_factory) -> Iterator[Sandbox]:
         sandbox.close()
 
 
-@pytest.fixture(scope="session")
-def unbroken(tmp_path_factory, data_dir) -> pathlib.Path:
-    """The workdir of a run of 12 episodes that nobody disturbed."""
-    workdir = tmp_path_factory.mktemp("unbroken") / "run"
-    result = program.run("train", *program.quick(workdir, data_dir))
-    assert result.returncode == 0, result.stderr
-    return workdir
+@pytest.fixture(params=["tenth", pytest.param("rest", marks=pytest.mark.slow)])
+def cases(request) -> Callable[[int], list[int]]:
+    """Chooses among the numbers of so many cases: a tenth, or all others.
+
+    The tenth is another one after each commit.
+    """
+    digit = fuzzing.last_digit()
+
+    def choose(count: int) -> list[int]:
+        return [
+            number
+            for number in range(count)
+            if (number % 10 == digit) == (request.param == "tenth")
+        ]
+
+    return choose

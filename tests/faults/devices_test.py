@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -11,6 +9,7 @@ import tensorflow as tf
 from prwn_tf import build
 from prwn_tf.evaluation import report
 from prwn_tf.protocols import Task, protocol
+from tests.children import child
 
 CHILD = """
 import dataclasses, json
@@ -58,8 +57,7 @@ print(json.dumps({
 
 
 def test_row_36_two_devices_make_the_update_of_one():
-    done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = child.run("-c", CHILD, check=True)
     found = json.loads(done.stdout)
     assert found["largest"] > 1e-4
     assert found["difference"] < 1e-6

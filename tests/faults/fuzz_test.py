@@ -23,6 +23,7 @@ import pytest
 
 from prwn_tf import config as config_lib
 from prwn_tf.config import EpisodeSpec
+from prwn_tf.data import tree
 from prwn_tf.data.formats import archives, npz
 from prwn_tf.data.sets import folder, imagenet, imagenet_pickles
 from prwn_tf.data.store import reader, summary
@@ -72,7 +73,7 @@ def use_dataset(directory: pathlib.Path) -> None:
     summary.lines(directory)
 
 
-def test_manifests(dataset, tmp_path):
+def test_manifests(dataset, tmp_path, cases):
     copy = shutil.copytree(dataset, tmp_path / "made")
     good = (dataset / reader.MANIFEST).read_bytes()
 
@@ -80,10 +81,10 @@ def test_manifests(dataset, tmp_path):
         (copy / reader.MANIFEST).write_bytes(mutation.damaged_json(chance, good))
         use_dataset(copy)
 
-    assert fuzz(tmp_path, 3000, case) > 1500
+    assert fuzz(tmp_path, cases(3000), case) > 0.5
 
 
-def test_image_files(dataset, tmp_path):
+def test_image_files(dataset, tmp_path, cases):
     copy = shutil.copytree(dataset, tmp_path / "made")
     good = (dataset / "train.bin").read_bytes()
 
@@ -91,10 +92,10 @@ def test_image_files(dataset, tmp_path):
         (copy / "train.bin").write_bytes(mutation.damaged_bytes(chance, good))
         use_dataset(copy)
 
-    assert fuzz(tmp_path, 300, case) > 290
+    assert fuzz(tmp_path, cases(300), case) > 0.9
 
 
-def test_journals_of_killed_writers(tmp_path):
+def test_journals_of_killed_writers(tmp_path, cases):
     directory, partial = tmp_path / "made", tmp_path / ".made.incomplete"
     images = np.full((2, 4, 4, 1), 7, np.uint8)
 
@@ -127,13 +128,13 @@ def test_journals_of_killed_writers(tmp_path):
         reader.verify(directory)
         assert (reader.open_dataset(directory)["train"].images == 7).all()
 
-    assert fuzz(tmp_path, 300, case) == 0
+    assert fuzz(tmp_path, cases(300), case) == 0
 
 
 # --- Runs
 
 
-def test_configs_of_runs(dataset, tmp_path):
+def test_configs_of_runs(dataset, tmp_path, cases):
     stores = reader.open_dataset(dataset)
     base = protocol(Task("glyphs", "prwn", 2, 1, 1, 2, 0))
     train = EpisodeSpec(way=2, shot=1, query=1, unlabeled=2)
@@ -150,13 +151,13 @@ def test_configs_of_runs(dataset, tmp_path):
         config_lib.differences(base, config)
         json.dumps(config_lib.to_dict(config))
 
-    assert 2000 < fuzz(tmp_path, 4000, case) < 4000
+    assert 0.5 < fuzz(tmp_path, cases(4000), case) < 1
 
 
 # --- Models
 
 
-def test_exports(tmp_path):
+def test_exports(tmp_path, cases):
     """Their hashes are compared before TensorFlow sees any of it."""
     folder = tmp_path / "model"
     made.write(folder / "saved_model.pb", b"graph")
@@ -176,10 +177,10 @@ def test_exports(tmp_path):
         damaged.write_bytes(change(chance, good[damaged]))
         manifest.read(folder)
 
-    assert fuzz(tmp_path, 1000, case) > 600
+    assert fuzz(tmp_path, cases(1000), case) > 0.6
 
 
-def test_saved_classifiers(tmp_path):
+def test_saved_classifiers(tmp_path, cases):
     model = types.SimpleNamespace(fingerprint="f", size=3, path=tmp_path)
     path = tmp_path / "mine.npz"
     fitted = classifier_file.FittedArrays(
@@ -192,7 +193,7 @@ def test_saved_classifiers(tmp_path):
         path.write_bytes(mutation.damaged_bytes(chance, good))
         classifier_file.read(path, model)
 
-    assert fuzz(tmp_path, 1500, case) > 800
+    assert fuzz(tmp_path, cases(1500), case) > 0.5
 
 
 # --- Raw data
@@ -220,18 +221,18 @@ def use_classes(layout) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["python2", 0, 2, 4, 5])
-def test_pickles_of_mini(tmp_path, protocol):
+def test_pickles_of_mini(tmp_path, protocol, cases):
     good, path = mini_pickle(protocol), tmp_path / "mini-cache-train.pkl"
 
     def case(chance):
         path.write_bytes(mutation.damaged_bytes(chance, good))
-        use_classes(imagenet_pickles.find("mini", [path], tmp_path / "scratch"))
+        use_classes(imagenet_pickles.read("mini", [path], tmp_path / "scratch"))
 
-    assert fuzz(tmp_path, 2000, case) > 600
+    assert fuzz(tmp_path, cases(2000), case) > 0.3
 
 
 @pytest.mark.parametrize("protocol", ["python2", 2, 5])
-def test_pickles_of_tiered(tmp_path, protocol):
+def test_pickles_of_tiered(tmp_path, protocol, cases):
     encoded = [np.frombuffer(made.png(0, index), np.uint8) for index in range(4)]
     good = {
         "train_images_png.pkl": made.pickled(encoded, protocol),
@@ -245,9 +246,9 @@ def test_pickles_of_tiered(tmp_path, protocol):
                 content = mutation.damaged_bytes(chance, content)
             (tmp_path / name).write_bytes(content)
         paths = [tmp_path / name for name in good]
-        use_classes(imagenet_pickles.find("tiered", paths, tmp_path / "scratch"))
+        use_classes(imagenet_pickles.read("tiered", paths, tmp_path / "scratch"))
 
-    assert fuzz(tmp_path, 700, case) > 200
+    assert fuzz(tmp_path, cases(700), case) > 0.25
 
 
 class Program:
@@ -260,7 +261,7 @@ class Program:
         return os.system, (f"touch '{self.marker}'",)
 
 
-def test_pickles_that_are_programs(tmp_path):
+def test_pickles_that_are_programs(tmp_path, cases):
     marker, path = tmp_path / "ran", tmp_path / "mini-cache-train.pkl"
     content = {"image_data": Program(marker), "class_dict": {}}
     good = [pickle.dumps(content, protocol) for protocol in range(6)]
@@ -270,14 +271,14 @@ def test_pickles_that_are_programs(tmp_path):
         if chance.random() < 0.9:
             program = mutation.damaged_bytes(chance, program)
         path.write_bytes(program)
-        use_classes(imagenet_pickles.find("mini", [path], tmp_path / "scratch"))
+        use_classes(imagenet_pickles.read("mini", [path], tmp_path / "scratch"))
 
-    fuzz(tmp_path, 1000, case)
+    fuzz(tmp_path, cases(1000), case)
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_npz_files(tmp_path, save):
+def test_npz_files(tmp_path, save, cases):
     file = io.BytesIO()
     save(file, images=np.arange(6 * 8 * 8 * 3, dtype=np.uint8).reshape(6, 8, 8, 3))
     good, path = file.getvalue(), tmp_path / "train_images.npz"
@@ -288,10 +289,10 @@ def test_npz_files(tmp_path, save):
         array = npz.load(path, "images", tmp_path / "scratch")
         if len(array.shape) and len(array):
             array.row(len(array) - 1)
-        found = imagenet_pickles.find("tiered", [path, labels], tmp_path / "scratch")
+        found = imagenet_pickles.read("tiered", [path, labels], tmp_path / "scratch")
         use_classes(found)
 
-    assert fuzz(tmp_path, 700, case) > 400
+    assert fuzz(tmp_path, cases(700), case) > 0.5
 
 
 def tar(mode: str) -> bytes:
@@ -322,7 +323,7 @@ def packed_zip(kind: int) -> bytes:
     [tar("w"), tar("w:gz"), tar("w:xz"), packed_zip(zipfile.ZIP_STORED), packed_zip(8)],
     ids=["tar", "tar.gz", "tar.xz", "zip", "deflated zip"],
 )
-def test_archives(tmp_path, good):
+def test_archives(tmp_path, good, cases):
     path, target = tmp_path / "archive", tmp_path / "target"
 
     def case(chance):
@@ -335,7 +336,7 @@ def test_archives(tmp_path, good):
             outside = {each.name for each in tmp_path.iterdir()}
             assert outside <= {"archive", "target"}, outside
 
-    assert fuzz(tmp_path, 700, case) > 150
+    assert fuzz(tmp_path, cases(700), case) > 0.2
 
 
 ODD_NAMES = (
@@ -378,21 +379,23 @@ def grow(chance: random.Random, place: pathlib.Path, depth: int = 0) -> None:
             path.write_bytes(content)
 
 
-def test_folder_trees(tmp_path):
+def test_folder_trees(tmp_path, cases):
     root = tmp_path / "pictures"
 
     def find(chance):
         kind = chance.randrange(4)
         if kind == 0:
-            return folder.find(root, hold_out=chance.choice(folder.HOLD_OUT)).classes
+            hold_out = chance.choice(folder.HOLD_OUT)
+            return folder.describe(tree.scan(root), hold_out=hold_out).classes
         if kind == 1:
-            return [folder.find_unlabeled(root)]
-        name = ("mini", "tiered")[kind - 2]
-        return imagenet.find(name, root, scratch=tmp_path / "s", allow_partial=True)
+            return [folder.unlabeled_images(tree.scan(root))]
+        name, scratch = ("mini", "tiered")[kind - 2], tmp_path / "s"
+        raw = tree.scan(root)
+        return imagenet.describe(name, raw, scratch=scratch, allow_partial=True)
 
     def case(chance):
         shutil.rmtree(root, ignore_errors=True)
         grow(chance, root)
         find(chance)
 
-    assert fuzz(tmp_path, 800, case) > 250
+    assert fuzz(tmp_path, cases(800), case) > 0.3

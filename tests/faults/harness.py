@@ -2,20 +2,20 @@
 
 import ctypes
 import dataclasses
+import functools
 import hashlib
 import os
 import pathlib
 import resource
 import subprocess
-import sys
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
+from tests.children import child
+
 ROOT = pathlib.Path(__file__).parents[2]
-MARK = "PRWN_TEST_SANDBOX"  # in the environment of all children, and of theirs
 
 
 @dataclasses.dataclass
@@ -23,8 +23,7 @@ class Sandbox:
     """Children with a temporary folder of their own; nothing of them may stay."""
 
     temporary: pathlib.Path
-    mark: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
-    processes: list[subprocess.Popen] = dataclasses.field(default_factory=list)
+    started: list[child.Child] = dataclasses.field(default_factory=list)
 
     def start(
         self,
@@ -33,29 +32,24 @@ class Sandbox:
         faults: str = "",
         before: Callable[[], None] | None = None,
         **environment: str,
-    ) -> subprocess.Popen:
+    ) -> child.Child:
         """Starts a program of ours.
 
         Args:
             faults: steps and signals for `interfered.py`, as in "4:SIGINT 5:SIGINT".
-            before: called in the child before the program.
+            before: called in the child before the program; it must be picklable.
         """
         module = ["-m", f"prwn_tf.{program}"]
         if faults:
             module = ["-m", "tests.faults.interfered", faults, program]
-        process = subprocess.Popen(
-            [sys.executable, *module, *flags],
+        process = child.start(
+            *module,
+            *flags,
             cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=before,
-            env=os.environ
-            | {"TMPDIR": str(self.temporary), MARK: self.mark}
-            | environment,
+            before=before,
+            env=os.environ | {"TMPDIR": str(self.temporary)} | environment,
         )
-        self.processes.append(process)
+        self.started.append(process)
         return process
 
     def run(self, program: str, *flags: str, **how) -> subprocess.CompletedProcess:
@@ -68,40 +62,33 @@ class Sandbox:
 
     def check_clean(self) -> None:
         """Fails if a child still runs or a temporary file is left."""
-        assert all(process.poll() is not None for process in self.processes)
-        assert not list(self.alive())
+        assert all(process.poll() is not None for process in self.started)
+        assert not child.alive()
         left = [path.name for path in self.temporary.iterdir()]
         assert not left, left
 
     def close(self) -> None:
         """Ends what a failed test left running."""
-        for process in self.processes:
+        for process in self.started:
             if process.poll() is None:
                 process.kill()
                 process.communicate()
 
-    def alive(self) -> Iterator[int]:
-        """Processes that were started here, by us or by our children."""
-        mark = f"{MARK}={self.mark}".encode()
-        for folder in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                variables = (folder / "environ").read_bytes().split(b"\0")
-            except OSError:  # it has just ended
-                continue
-            if mark in variables:
-                yield int(folder.name)
-
 
 def file_limit(size: int) -> Callable[[], None]:
     """For `before`: no file can grow beyond `size` bytes, as on a full disk."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
 
 
 def bound_by_permissions() -> None:
     """For `before`: permissions hold for root, too."""
-    override, read_search, drop = 1, 2, 24
-    for capability in (override, read_search):
-        ctypes.CDLL(None).prctl(drop, capability, 0, 0, 0)
+    system = ctypes.CDLL(None)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this thread
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; low, high
+    assert system.capget(header, sets) == 0
+    override, read_search = 1, 2
+    sets[0] &= ~(1 << override | 1 << read_search)
+    assert system.capset(header, sets) == 0
 
 
 def weights(workdir: pathlib.Path, step: int) -> str:

@@ -59,9 +59,9 @@ def battered(tmp_path_factory, data_dir, sandbox) -> Battered:
     return Battered(workdir, interrupted, killed, last, left)
 
 
-def test_row_01_a_killed_run_ends_as_the_unbroken_one(battered, unbroken):
+def test_row_01_a_killed_run_ends_as_the_unbroken_one(battered, finished):
     assert battered.last.returncode == 0, battered.last.stderr
-    ours, theirs = battered.workdir, unbroken
+    ours, theirs = battered.workdir, finished
     assert harness.weights(ours, 12) == harness.weights(theirs, 12)
     for name in ("train/loss", "validation/accuracy"):
         assert harness.curve(ours, name) == harness.curve(theirs, name)
@@ -77,7 +77,7 @@ def test_row_01_a_killed_run_ends_as_the_unbroken_one(battered, unbroken):
 
 
 def test_row_01_a_stop_between_two_reports_leaves_no_trace_in_the_curves(
-    unbroken, data_dir, tmp_path, sandbox
+    finished, data_dir, tmp_path, sandbox
 ):
     flags = program.quick(tmp_path / "run", data_dir)
     stopped = sandbox.run("train", *flags, faults="4:SIGTERM")
@@ -88,10 +88,10 @@ def test_row_01_a_stop_between_two_reports_leaves_no_trace_in_the_curves(
     for name in names:
         found, expected = (
             harness.curve(each, f"train/{name}")
-            for each in (tmp_path / "run", unbroken)
+            for each in (tmp_path / "run", finished)
         )
         assert found == expected, name
-    ours, theirs = ((each / "losses.json") for each in (tmp_path / "run", unbroken))
+    ours, theirs = ((each / "losses.json") for each in (tmp_path / "run", finished))
     assert ours.read_bytes() == theirs.read_bytes()
 
 
@@ -123,19 +123,19 @@ def test_row_06_a_flipped_byte_is_noticed(battered):
 
 
 def test_row_07_checkpoints_without_a_config_are_not_trained_over(
-    unbroken, data_dir, tmp_path, sandbox
+    finished, data_dir, tmp_path, sandbox
 ):
-    workdir = shutil.copytree(unbroken, tmp_path / "run")
+    workdir = shutil.copytree(finished, tmp_path / "run")
     (workdir / "config.json").unlink()
     result = sandbox.run("train", *program.quick(workdir, data_dir))
     program.assert_one_line(
         result, 2, "holds checkpoints", "no config.json", "--restart"
     )
-    assert harness.weights(workdir, 12) == harness.weights(unbroken, 12)
+    assert harness.weights(workdir, 12) == harness.weights(finished, 12)
 
 
-def test_row_08_a_full_disk_while_saving(unbroken, data_dir, tmp_path, sandbox):
-    workdir = shutil.copytree(unbroken, tmp_path / "run")
+def test_row_08_a_full_disk_while_saving(finished, data_dir, tmp_path, sandbox):
+    workdir = shutil.copytree(finished, tmp_path / "run")
     flags = program.quick(workdir, data_dir, episodes=14)
     size = (workdir / "checkpoints" / "ckpt-12.data-00000-of-00001").stat().st_size
     result = sandbox.run("train", *flags, before=harness.file_limit(size - 1000))
@@ -143,13 +143,13 @@ def test_row_08_a_full_disk_while_saving(unbroken, data_dir, tmp_path, sandbox):
         result, 4, "cannot save step 14", "bytes needed", "free", "is intact"
     )
     assert not list((workdir / "checkpoints").glob("ckpt-14.*"))
-    assert harness.weights(workdir, 12) == harness.weights(unbroken, 12)
+    assert harness.weights(workdir, 12) == harness.weights(finished, 12)
 
 
 def test_row_09_logs_are_given_up_and_results_are_not(
-    unbroken, data_dir, tmp_path, sandbox
+    finished, data_dir, tmp_path, sandbox
 ):
-    workdir = shutil.copytree(unbroken, tmp_path / "run")
+    workdir = shutil.copytree(finished, tmp_path / "run")
     shutil.rmtree(workdir / "tensorboard")
     (workdir / "tensorboard").write_text("a file, where no curve can be written")
     (workdir / "episodes.csv").unlink()
@@ -179,7 +179,7 @@ def test_row_10_a_workdir_that_may_not_be_written(data_dir, tmp_path, sandbox):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_row_12_two_processes_in_one_workdir(unbroken, data_dir, tmp_path, sandbox):
+def test_row_12_two_processes_in_one_workdir(finished, data_dir, tmp_path, sandbox):
     flags = program.quick(tmp_path / "run", data_dir)
     first = sandbox.start("train", *flags)
     # It is said when the lock is held.
@@ -188,7 +188,7 @@ def test_row_12_two_processes_in_one_workdir(unbroken, data_dir, tmp_path, sandb
     program.assert_one_line(second, 2, "another process is training in")
     first.kill()
     first.communicate()
-    config = from_dict(TrainConfig, json.loads((unbroken / "config.json").read_text()))
+    config = from_dict(TrainConfig, json.loads((finished / "config.json").read_text()))
     Workdir(tmp_path / "run").claim(config)  # the lock of a killed process is free
 
 

@@ -1,11 +1,12 @@
 """The README's sketches: drawn by a tool, labelled by a model, all as real programs."""
 
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+
+from tests.children import child
 
 TOOLS = pathlib.Path(__file__).parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
@@ -55,11 +56,8 @@ def test_a_seed_is_a_set_of_hands(drawn):
 
 
 def test_as_a_program(tmp_path):
-    result = subprocess.run(
-        [sys.executable, TOOLS / "draw_examples.py", f"--output={tmp_path / 'new'}"],
-        capture_output=True,
-        text=True,
-        check=True,
+    result = child.run(
+        TOOLS / "draw_examples.py", f"--output={tmp_path / 'new'}", check=True
     )
     assert "drew 149 images" in result.stdout
     assert len(list((tmp_path / "new").rglob("*.png"))) == 149

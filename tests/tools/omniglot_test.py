@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from omniglot import programs, report, rows  # noqa: E402
 
 from prwn_tf.training import signals  # noqa: E402
+from tests.children import child  # noqa: E402
 
 RELEASED = sorted(
     path.parent.name for path in ROOT.glob("results/omniglot/*/result.json")
@@ -83,13 +84,9 @@ def test_nothing_of_the_readers_is_replaced(tmp_path, flags, text):
     (tmp_path / "c/README.md").write_text("# Results\n")
     (tmp_path / "omniglot").mkdir()
     (tmp_path / "omniglot/manifest.json").write_text("{}")  # seems prepared
-    found = subprocess.run(
-        [
-            *(sys.executable, str(ROOT / "tools" / "reproduce.py"), "omniglot"),
-            *("--rows=pn", f"--data_dir={tmp_path}", *flags),
-        ],
-        capture_output=True,
-        text=True,
+    found = child.run(
+        *(ROOT / "tools" / "reproduce.py", "omniglot"),
+        *("--rows=pn", f"--data_dir={tmp_path}", *flags),
         cwd=tmp_path,
     )
     assert found.returncode == 2
@@ -107,13 +104,13 @@ signal.pause()
 
 def test_a_signal_is_passed_on_and_its_effect_awaited():
     request = signals.StopRequest()
-    child = subprocess.Popen(
+    patient = subprocess.Popen(
         [sys.executable, "-c", PATIENT], stdout=subprocess.PIPE, text=True
     )
-    with child:
-        assert child.stdout.readline() == "ready\n"
+    with patient:
+        assert patient.stdout.readline() == "ready\n"
         request.signal_number = signal.SIGTERM
-        assert programs.wait(child, request) == 7
+        assert programs.wait(patient, request) == 7
 
 
 def test_every_row_has_its_flagfile():
@@ -125,11 +122,12 @@ def test_every_row_has_its_flagfile():
 SAME_CONFIG = """
 import pathlib, sys
 from absl import flags
-from prwn_tf import config, flag_values, train
+from prwn_tf import config, train
+from prwn_tf.cli import read
 from prwn_tf.training.workdir import Workdir
 row, *arguments = sys.argv[1:]
 flags.FLAGS(["train", *arguments])
-asked, stored = flag_values.train_config(), Workdir(pathlib.Path(row)).load_config()
+asked, stored = read.train_config(), Workdir(pathlib.Path(row)).load_config()
 found = config.differences(asked, stored, may_change=True)
 assert not found.keys() - {"conv_block", "xla"}, found
 """
@@ -138,11 +136,7 @@ assert not found.keys() - {"conv_block", "xla"}, found
 @pytest.mark.parametrize("row", RELEASED)
 def test_released_rows_were_trained_as_their_flagfiles_say(row):
     path = ROOT / "results" / "omniglot" / row
-    found = subprocess.run(
-        [sys.executable, "-c", SAME_CONFIG, str(path), *rows.flags(row, ROOT)],
-        capture_output=True,
-        text=True,
-    )
+    found = child.run("-c", SAME_CONFIG, path, *rows.flags(row, ROOT))
     assert found.returncode == 0, found.stderr
 
 
