@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).parent
 VERSION = re.search(
     r'^__version__ = "(.+)"$', (HERE / "prwn_tf/__init__.py").read_text(), re.MULTILINE
 )
-FIGURES = ["matplotlib>=3.8"]
+FIGURES = ["matplotlib>=3.8", "scipy>=1.11"]
 
 setuptools.setup(
     name="prwn_tf",

@@ -19,21 +19,23 @@ flags.DEFINE_integer("examples", 1, "Labelled drawings of each thing.", lower_bo
 flags.DEFINE_integer("seed", 0, "Of the hands.", lower_bound=0)
 
 SIZE = 105  # as Omniglot's drawings
-QUERIES, UNLABELED, STRANGERS = 12, 8, 3  # of each thing; strangers among the queries
-PEN = (1.7, 2.6)  # radius; Omniglot's pen. Thinner lines fall apart at 28 pixels
-SHAKE = 0.035  # of a point, in units of the drawing
+QUERIES, UNLABELED = 12, 8  # drawings of each thing
+STRANGERS = 3  # drawings of each distractor among the queries
+PEN_RADIUS = (1.7, 2.6)  # Omniglot's pen; thinner lines fall apart at 28 pixels
+SHAKE = 0.035  # deviation of a point, in units of the drawing
 STEPS = 90  # points that are inked along a line as long as the drawing
 
 Line = list[tuple[float, float]]
 
 
 def arc(x: float, y: float, wide: float, high: float, start: float, stop: float):
-    """Part of an ellipse, angles in turns: a line of points."""
+    """Returns part of an ellipse as a line of points; angles are in turns."""
     angles = 2 * np.pi * np.linspace(start, stop, 13)
     return [(x + wide * np.cos(a), y + high * np.sin(a)) for a in angles]
 
 
 def star() -> Line:
+    """Returns a star of five points, drawn in one line."""
     angles = 2 * np.pi * (0.75 + 0.4 * np.arange(6))
     return [(0.5 + 0.5 * np.cos(a), 0.5 + 0.5 * np.sin(a)) for a in angles]
 
@@ -83,20 +85,20 @@ def main() -> None:
     import tensorflow as tf
 
     output = cli.path(FLAGS.output)
-    drawn = drawings(FLAGS.seed, FLAGS.examples)
-    for name, image in drawn.items():
+    images = drawings(FLAGS.seed, FLAGS.examples)
+    for name, image in images.items():
         content = tf.io.encode_png(image[..., None]).numpy()
         files.write_bytes(output / name, content)
-    print(f"drew {len(drawn)} images into {output}/support, query and unlabeled")
+    print(f"drew {len(images)} images into {output}/support, query and unlabeled")
 
 
 def drawings(seed: int, examples: int) -> dict[str, np.ndarray]:
-    """File name -> drawing [SIZE, SIZE] of uint8, dark on white."""
+    """Draws everything: file name -> [SIZE, SIZE] of uint8, dark on white."""
     random = np.random.default_rng(seed)
-    drawn, loose = {}, {"query": [], "unlabeled": []}
+    images, loose = {}, {"query": [], "unlabeled": []}
     for name, lines in THINGS.items():
         for number in range(examples):
-            drawn[f"support/{name}/{number}.png"] = draw(lines, random)
+            images[f"support/{name}/{number}.png"] = draw(lines, random)
         loose["query"] += [(name, lines)] * QUERIES
         loose["unlabeled"] += [(name, lines)] * UNLABELED
     for name, lines in DISTRACTORS.items():
@@ -106,25 +108,25 @@ def drawings(seed: int, examples: int) -> dict[str, np.ndarray]:
         counts: dict[str, int] = {}
         for name, lines in todo:
             number = counts[name] = counts.get(name, 0) + 1
-            drawn[f"{folder}/{name}_{number:02}.png"] = draw(lines, random)
-    return drawn
+            images[f"{folder}/{name}_{number:02}.png"] = draw(lines, random)
+    return images
 
 
 def draw(lines: list[Line], random: np.random.Generator) -> np.ndarray:
-    """One drawing by a new hand: [SIZE, SIZE]."""
+    """Returns one drawing by a new hand: [SIZE, SIZE]."""
     turn, slant = random.uniform(-0.15, 0.15), random.uniform(-0.15, 0.15)
     stretch = np.exp(random.uniform(-0.12, 0.12))
     hand = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
     hand = np.array([[stretch, 0], [slant, 1 / stretch]]) @ hand
-    points = [_inked(np.array(line), random) for line in lines]
+    points = [_ink(np.array(line), random) for line in lines]
     points = (np.concatenate(points) - 0.5) @ hand
     scale = SIZE * random.uniform(0.6, 0.72) / np.ptp(points, axis=0).max()
     shift = SIZE / 2 + random.uniform(-5, 5, 2)
-    return _rendered(points * scale + shift, random.uniform(*PEN))
+    return _render(points * scale + shift, random.uniform(*PEN_RADIUS))
 
 
-def _inked(line: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Points along a line [n, 2] whose corners were not quite hit: [many, 2]."""
+def _ink(line: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Returns points along a line [n, 2] whose corners were not quite hit: [m, 2]."""
     shaken = line + SHAKE * random.standard_normal(line.shape)
     if len(line) > 8:  # a curve: the hand strays slowly
         drift = np.linspace(0, 1, len(line))[:, None] * random.standard_normal((1, 2))
@@ -136,8 +138,8 @@ def _inked(line: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return np.concatenate(between)
 
 
-def _rendered(points: np.ndarray, radius: float) -> np.ndarray:
-    """Ink where a pen passed by: pixels [n, 2] -> [SIZE, SIZE]."""
+def _render(points: np.ndarray, radius: float) -> np.ndarray:
+    """Returns ink where a pen passed by: pixels [n, 2] -> [SIZE, SIZE]."""
     places = np.arange(SIZE)
     across = (places[None, :] - points[:, :1]) ** 2  # [n, SIZE]
     down = (places[None, :] - points[:, 1:]) ** 2

@@ -60,7 +60,7 @@ def main() -> None:
 def episode(
     config: TrainConfig, stores: dict[str, reader.ClassStore], pool: pools.Pools
 ) -> tuple[EpisodeSpec, "Plan", "Episode"]:
-    """The episode that the flags name: how it is made up, its rows and its images."""
+    """Returns the episode that the flags name: its kind, its rows and its images."""
     from prwn_tf.episodes import pipeline, plan
 
     training = FLAGS.split == "train"
@@ -68,8 +68,8 @@ def episode(
     seed = config.seed if training else config.eval_seed
     images = reader.training_store(stores) if training else stores[FLAGS.split]
     index = FLAGS.episode
-    found = pipeline.episodes(images, pool, spec, seed, index, index + 1)
-    return spec, plan.planner(pool, spec, seed)(index), next(iter(found))
+    episodes = pipeline.episodes(images, pool, spec, seed, index, index + 1)
+    return spec, plan.planner(pool, spec, seed)(index), next(iter(episodes))
 
 
 if __name__ == "__main__":

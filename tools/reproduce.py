@@ -19,6 +19,7 @@ EXPERIMENTS = {"toy": "toy.command", "omniglot": "omniglot.command"}
 
 
 def main() -> int:
+    """Runs the experiment that the command line names, and returns its exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     experiments = parser.add_subparsers(dest="experiment", required=True)
     commands = {}

@@ -29,12 +29,15 @@ FLAGS = flags.FLAGS
 PRELOADED = ["prwn_tf.experiment"]
 # A checkpoint begins to be written, has its weights, is there.
 SIGNS = ("ckpt-{}_temp", "ckpt-{}.data-00000-of-00001", "ckpt-{}.index")
-POLL = 0.002  # seconds between looks at the checkpoints
+POLL_SECONDS = 0.002  # between looks at the checkpoints
 
 
 def define_flags() -> None:
-    """Not at import: the children import this file, and have the flags of train."""
-    flags.DEFINE_enum("dataset", "glyphs", list(catalog.DRAWN), "Data set.")
+    """Defines the flags of this program.
+
+    Not at import, since the children import this file and have the flags of train.
+    """
+    flags.DEFINE_enum("dataset", "glyphs", list(catalog.DRAWN_DATASETS), "Data set.")
     flags.DEFINE_integer("kills", 10, "Kills to survive.", lower_bound=0)
     flags.DEFINE_integer("episodes", 60, "Episodes of the run.", lower_bound=1)
     flags.DEFINE_integer(
@@ -53,7 +56,7 @@ def main(argv: list[str]) -> int:
 
 
 def soak(folder: pathlib.Path) -> bool:
-    """Whether the run that was killed ended with the weights of the other."""
+    """Returns whether the run that was killed ended with the weights of the other."""
     catalog.open_prepared(FLAGS.dataset, folder / "data")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
@@ -63,7 +66,7 @@ def soak(folder: pathlib.Path) -> bool:
     chance, kills, starts = random.Random(FLAGS.seed), 0, 0
     while kills < FLAGS.kills and newest(killed) < FLAGS.episodes:
         starts += 1
-        kills += _killed(context, killed, chance, FLAGS.kills - kills)
+        kills += _kill_once(context, killed, chance, FLAGS.kills - kills)
         print(f"kill {kills} at step {newest(killed)}", flush=True)
     _finish(context, killed)
     same = weights(unbroken) == weights(killed)
@@ -76,14 +79,17 @@ def soak(folder: pathlib.Path) -> bool:
 
 
 def _finish(context, workdir: pathlib.Path) -> None:
-    process = _started(context, workdir)
+    """Runs the training in a folder to its end."""
+    process = _start(context, workdir)
     process.join()
     if process.exitcode != 0:
         raise SystemExit(f"training in {workdir} ended with {process.exitcode}")
 
 
-def _killed(context, workdir: pathlib.Path, chance: random.Random, left: int) -> bool:
-    """Starts a run and kills it; false if it came to its end before."""
+def _kill_once(
+    context, workdir: pathlib.Path, chance: random.Random, left: int
+) -> bool:
+    """Starts a run, and returns whether it was killed before it came to its end."""
     # The steps that are left are shared out among the kills that are left.
     reached = newest(workdir)
     span = max(1, (FLAGS.episodes - reached) // (left * FLAGS.checkpoint_every))
@@ -93,10 +99,10 @@ def _killed(context, workdir: pathlib.Path, chance: random.Random, left: int) ->
     if chance.random() < 0.2:  # before the first step, or as early as can be
         target, sign = 0, "checkpoint"
     awaited = workdir / "checkpoints" / sign.format(target)
-    process = _started(context, workdir)
+    process = _start(context, workdir)
     while process.is_alive() and not awaited.exists() and newest(workdir) <= target:
-        time.sleep(POLL)
-    time.sleep(chance.random() * 5 * POLL)
+        time.sleep(POLL_SECONDS)
+    time.sleep(chance.random() * 5 * POLL_SECONDS)
     process.kill()
     process.join()
     if process.exitcode not in (0, -9):
@@ -104,7 +110,8 @@ def _killed(context, workdir: pathlib.Path, chance: random.Random, left: int) ->
     return process.exitcode == -9
 
 
-def _started(context, workdir: pathlib.Path):
+def _start(context, workdir: pathlib.Path):
+    """Starts the training in a folder, from wherever it is, as a child."""
     values = {
         "dataset": FLAGS.dataset,
         "workdir": workdir,
@@ -128,7 +135,7 @@ def _started(context, workdir: pathlib.Path):
 
 
 def train(arguments: list[str], log: pathlib.Path) -> None:
-    """The program itself, in a child, with its output in a file."""
+    """Runs the program itself in a child, with its output in a file."""
     with log.open("a") as file:
         for descriptor in (1, 2):
             os.dup2(file.fileno(), descriptor)
@@ -142,13 +149,13 @@ def train(arguments: list[str], log: pathlib.Path) -> None:
 
 
 def newest(workdir: pathlib.Path) -> int:
-    """The step of the newest checkpoint, -1 if there is none."""
-    found = (workdir / "checkpoints").glob("ckpt-*.index")
-    return max((int(path.stem.removeprefix("ckpt-")) for path in found), default=-1)
+    """Returns the step of the newest checkpoint, -1 if there is none."""
+    paths = (workdir / "checkpoints").glob("ckpt-*.index")
+    return max((int(path.stem.removeprefix("ckpt-")) for path in paths), default=-1)
 
 
 def weights(workdir: pathlib.Path) -> str:
-    """A hash of all variables at the end of a run, but the clock."""
+    """Returns a hash of all variables at the end of a run, but the clock."""
     import tensorflow as tf
 
     path = workdir / "checkpoints" / f"ckpt-{FLAGS.episodes}"

@@ -13,23 +13,23 @@ from prwn_tf.errors import UserError
 
 ABOUT = "The Omniglot columns of both tables, and the analyses with their figures."
 ROOT = pathlib.Path(__file__).parents[2]
-RELEASED, RUNS = "results/omniglot", "runs/omniglot"
-KNOWN = (*rows.ROWS, *rows.REPEATS)
+RELEASED_DIR, RUNS_DIR = "results/omniglot", "runs/omniglot"
+KNOWN_ROWS = (*rows.ROWS, *rows.REPEATS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The settings of the experiment."""
+    """Adds the settings of the experiment."""
     parser.add_argument(
         "--rows",
-        default=",".join(KNOWN),
+        default=",".join(KNOWN_ROWS),
         help="rows to train, with commas; default: all that are not released yet",
     )
     parser.add_argument(
-        "--output", default=RELEASED, help="folder of the released rows"
+        "--output", default=RELEASED_DIR, help="folder of the released rows"
     )
     parser.add_argument(
         "--runs",
-        default=RUNS,
+        default=RUNS_DIR,
         help="folder of the runs themselves, where what is half done continues",
     )
     parser.add_argument(
@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> None:
     output, runs = cli.path(arguments.output), cli.path(arguments.runs)
     wanted = [name for name in arguments.rows.split(",") if name]
     for name in wanted:
-        if name not in KNOWN:
-            raise UserError(f"--rows takes {', '.join(KNOWN)}, got {name!r}")
+        if name not in KNOWN_ROWS:
+            raise UserError(f"--rows takes {', '.join(KNOWN_ROWS)}, got {name!r}")
     _check_places(output, runs, arguments.episodes)
     figures.require()  # before days of training
     data_dir = cli.path(arguments.data_dir)
@@ -82,22 +82,24 @@ def run(arguments: argparse.Namespace) -> None:
 def _check_places(
     output: pathlib.Path, runs: pathlib.Path, episodes: int | None
 ) -> None:
-    """Raises if what is written would replace what it should not."""
+    """Raises if the results would replace what they should not."""
     places = {output.resolve(), runs.resolve()}
     if len(places) == 1:
         raise UserError(
             f"--output and --runs are both {output}, and a released row has the name "
             "of its run; give two folders"
         )
-    if episodes and places & {cli.path(each).resolve() for each in (RELEASED, RUNS)}:
+    full = {cli.path(each).resolve() for each in (RELEASED_DIR, RUNS_DIR)}
+    if episodes and places & full:
         raise UserError(
             f"--episodes={episodes} makes models that do not belong into "
-            f"{RELEASED} and {RUNS}; give another --output and --runs"
+            f"{RELEASED_DIR} and {RUNS_DIR}; give another --output and --runs"
         )
     report.check_replaceable(output)
 
 
 def _prepare(data_dir: pathlib.Path, source: str | None) -> None:
+    """Prepares Omniglot unless it is."""
     if catalog.is_prepared(catalog.location("omniglot", data_dir)):
         return
     given = [f"--source={source}"] if source else []
@@ -119,6 +121,7 @@ def train(
 
 
 def _release(run: pathlib.Path, output: pathlib.Path, data_dir: pathlib.Path) -> None:
+    """Tests a run among distractors if its row needs that, and releases it."""
     evaluation = None
     if output.name in rows.TRANSFERRED:
         evaluation = run.with_name(f"{run.name}_transferred")
@@ -145,18 +148,20 @@ def analyze(output: pathlib.Path, data_dir: pathlib.Path) -> None:
     }
     folder = f"--output={output / 'analysis'}"
     for what, labeled in pairs.items():
-        chosen = _given(output, labeled)
+        chosen = _run_flags(output, labeled)
         if chosen:
             programs.run(
                 "analyze", f"--what={what}", *chosen, folder, data_dir=data_dir
             )
-    chosen = _given(output, [(each.label, each.row) for each in rows.CLEAN])
+    chosen = _run_flags(output, [(each.label, each.row) for each in rows.CLEAN])
     if chosen:
         programs.run("distractors", *chosen, folder, data_dir=data_dir)
 
 
-def _given(output: pathlib.Path, labeled: list[tuple[str, str]]) -> list[str]:
-    """The flags for those runs that are there."""
-    there = [(a, b) for a, b in labeled if (output / b / "result.json").exists()]
-    flags = [(f"--workdir={output / row}", f"--label={label}") for label, row in there]
-    return [flag for pair in flags for flag in pair]
+def _run_flags(output: pathlib.Path, labeled: list[tuple[str, str]]) -> list[str]:
+    """Returns the flags that name the released rows among some labels and rows."""
+    flags = []
+    for label, row in labeled:
+        if (output / row / "result.json").exists():
+            flags += [f"--workdir={output / row}", f"--label={label}"]
+    return flags

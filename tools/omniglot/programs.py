@@ -8,7 +8,7 @@ import sys
 from prwn_tf.errors import Stopped, UserError
 from prwn_tf.training.signals import StopRequest, graceful_stop
 
-LOOK_EVERY = 1.0  # seconds
+POLL_SECONDS = 1.0  # between looks at our own signals
 
 
 def run(name: str, *arguments: str, data_dir: pathlib.Path) -> None:
@@ -26,11 +26,11 @@ def run(name: str, *arguments: str, data_dir: pathlib.Path) -> None:
 
 
 def wait(child: subprocess.Popen, stop: StopRequest) -> int:
-    """Waits for a program, which saves what it has when it is asked to stop."""
+    """Waits for a program, passes on a request to stop, and returns its exit code."""
     told = False
     while True:
         try:
-            return child.wait(LOOK_EVERY)
+            return child.wait(POLL_SECONDS)
         except subprocess.TimeoutExpired:
             # Ctrl-C goes to both of us, other signals do not.
             if not told and stop.signal_number == signal.SIGTERM:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Cell(NamedTuple):
-    """A published accuracy (%), and where ours is found: a row's test entry."""
+    """A published accuracy (%), and the row and test entry that has ours."""
 
     title: str
     row: str
@@ -136,7 +136,7 @@ LANDING = (
 
 
 def flags(row: str, root: pathlib.Path) -> list[str]:
-    """The flags that make a row what it is, for a repository at `root`."""
+    """Returns the flags that make a row what it is, for a repository at `root`."""
     flagfile, seed = REPEATS.get(row, (row, 0))
     path = root / "flags/omniglot" / f"{flagfile}.flags"
     seeds = [f"--seed={seed}", f"--label_seed={seed}"] if seed else []

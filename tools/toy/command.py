@@ -12,13 +12,13 @@ from prwn_tf.data.sets import toy
 from prwn_tf.errors import UserError
 
 ABOUT = "The experiments in the plane: spiral and Gaussian circles, over many seeds."
-RELEASED = "results/toy"
+RELEASED_DIR = "results/toy"
 SEEDS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The settings of the experiment."""
-    parser.add_argument("--output", default=RELEASED, help="folder of the results")
+    """Adds the settings of the experiment."""
+    parser.add_argument("--output", default=RELEASED_DIR, help="folder of the results")
     parser.add_argument(
         "--dataset",
         action="append",
@@ -62,10 +62,10 @@ def run(arguments: argparse.Namespace) -> None:
     if (
         partial
         and not arguments.tables
-        and output.resolve() == cli.path(RELEASED).resolve()
+        and output.resolve() == cli.path(RELEASED_DIR).resolve()
     ):
         raise UserError(
-            f"{RELEASED} holds the results of both sets over {SEEDS} seeds, which "
+            f"{RELEASED_DIR} holds the results of both sets over {SEEDS} seeds, which "
             "these would replace; give another --output"
         )
     figures.require()
@@ -82,12 +82,12 @@ def run(arguments: argparse.Namespace) -> None:
         files.write_text(output / "tuning.md", text)
     else:
         if not arguments.tables:
-            found = whole.Whole(data_dir, arguments.seeds, arguments.quick, datasets)
-            for picture, content in found.pictures().items():
+            trained = whole.Whole(data_dir, arguments.seeds, arguments.quick, datasets)
+            for picture, content in trained.pictures().items():
                 files.write_bytes(output / f"{picture}.png", content)
-            files.write_json(output / "toy.json", found.numbers(command))
-        command, trained = whole.read(output / "toy.json", arguments.quick)
-        text = tables.report(trained, command, whole.SWEPT_STEPS)
+            files.write_json(output / "toy.json", trained.numbers(command))
+        command, models = whole.read(output / "toy.json", arguments.quick)
+        text = tables.report(models, command, whole.SWEPT_STEPS)
         files.write_text(output / "toy.md", text)
     print(text)
     seconds = time.monotonic() - start

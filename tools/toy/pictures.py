@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRID = 300  # points along a side of the plane
-MARGIN = 1.08  # of the plane around the points
+MARGIN = 1.08  # side of the plane, in units of the outermost point
 
 
-def plane(
+def draw_plane(
     setting: settings.Setting, data: study.Data, outcomes: Sequence[study.Outcome]
 ) -> "Figure":
-    """One seed's models side by side: their regions, and PCA of their embeddings."""
+    """Draws one seed's models: their regions, and PCA of their embeddings."""
     figure = figures.new_figure(figures.PAGE, 5.0)
     panels = figure.subplots(2, len(outcomes))
     for index, outcome in enumerate(outcomes):
@@ -35,8 +35,8 @@ def plane(
         pools = data.labels(config.label_ratio, outcome.seed)
         prototypes = data.prototypes(model, pools)
         above, below = panels[:, index]
-        _regions(above, model, data, pools, prototypes)
-        _embeddings(below, model, data, prototypes.numpy())
+        _draw_regions(above, model, data, pools, prototypes)
+        _draw_embeddings(below, model, data, prototypes.numpy())
         share = 100 * outcome.by_labels["test"]
         above.set_title(f"{settings.TITLES[outcome.model]}: {share:.1f} % test")
     panels[0, 0].set_ylabel("the plane")
@@ -49,14 +49,14 @@ def plane(
     return figure
 
 
-def _regions(
+def _draw_regions(
     axes: "Axes",
     model: FewShotModel,
     data: study.Data,
     pools: Pools,
     prototypes: tf.Tensor,
 ) -> None:
-    """Background: the nearest prototype; labelled points large, unlabelled small."""
+    """Draws the nearest prototype as background, and labelled points large."""
     points = data.points["train"].numpy().reshape(-1, 2)
     classes = data.stores["train"].labels()
     side = MARGIN * np.abs(points).max()
@@ -87,10 +87,10 @@ def _regions(
     figures.remove_axes(axes)
 
 
-def _embeddings(
+def _draw_embeddings(
     axes: "Axes", model: FewShotModel, data: study.Data, prototypes: np.ndarray
 ) -> None:
-    """Training points in the two widest directions of the embedding."""
+    """Draws training points in the two widest directions of the embedding."""
     vectors = model(data.points["train"]).numpy()
     flat, explained = pca(np.concatenate([vectors, prototypes]))
     names = [f"class {index + 1}" for index in range(len(prototypes))]
@@ -102,11 +102,11 @@ def _embeddings(
     axes.set_xlabel(f"PCA ({100 * sum(explained):.0f} % of the variance)")
 
 
-def curves(found: dict[str, Sequence[study.Outcome]]) -> "Figure":
-    """Validation accuracy against training steps, a panel for each set."""
+def draw_curves(by_dataset: dict[str, Sequence[study.Outcome]]) -> "Figure":
+    """Draws validation accuracy against training steps, a panel for each set."""
     figure = figures.new_figure(figures.PAGE, 2.7)
-    panels = figure.subplots(1, len(found), squeeze=False)[0]
-    for axes, (dataset, outcomes) in zip(panels, found.items(), strict=True):
+    panels = figure.subplots(1, len(by_dataset), squeeze=False)[0]
+    for axes, (dataset, outcomes) in zip(panels, by_dataset.items(), strict=True):
         for index, model in enumerate(settings.MODELS):
             chosen = [each.curve for each in outcomes if each.model == model]
             steps = [step for step in chosen[0] if step > 0]

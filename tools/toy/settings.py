@@ -46,7 +46,7 @@ class Setting:
     unlabeled: int = 20
 
     def config(self, model: str) -> TrainConfig:
-        """The run that `python -m prwn_tf.train` would make of one of the models."""
+        """Returns the config that `python -m prwn_tf.train` would make of a model."""
         method = "prwn" if model == "walk" else "pn"
         base = protocols.protocol(protocols.Task(self.dataset, method))
         points = toy.POINTS[self.dataset]
@@ -70,7 +70,7 @@ class Setting:
 
 
 def equal_training(dataset: str) -> Setting:
-    """What protocols.py has: every model sees the same number of episodes."""
+    """Returns what protocols.py has: every model sees the same number of episodes."""
     base = protocols.protocol(protocols.Task(dataset, "prwn"))
     return Setting(
         dataset=dataset,
@@ -83,7 +83,7 @@ def equal_training(dataset: str) -> Setting:
 
 
 def equal_epochs(dataset: str) -> Setting:
-    """Every model makes 300 passes over the points that it uses.
+    """Returns the setting in which every model passes 300 times over its points.
 
     So the model with few labels takes a tenth or a twentieth of the steps: 16 points
     of a class make an episode of one shot and 15 queries. How the rate of the
@@ -91,8 +91,8 @@ def equal_epochs(dataset: str) -> Setting:
     one, so that few labels are hardly learned in 300 steps;
     at the tuned one they are, and the walk has no gain.
     """
-    labeled = _rounded(EPOCHS * LABELS[dataset] / 16)
-    everything = _rounded(EPOCHS * toy.POINTS[dataset] / 16)
+    labeled = _round(EPOCHS * LABELS[dataset] / 16)
+    everything = _round(EPOCHS * toy.POINTS[dataset] / 16)
     return dataclasses.replace(
         equal_training(dataset),
         steps=(labeled, everything, everything),
@@ -100,6 +100,6 @@ def equal_epochs(dataset: str) -> Setting:
     )
 
 
-def _rounded(steps: float) -> int:
-    """To whole hundreds, as `study.CHUNK` wants."""
+def _round(steps: float) -> int:
+    """Rounds to whole hundreds, as `study.CHUNK` wants."""
     return 100 * round(steps / 100)

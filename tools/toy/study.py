@@ -69,19 +69,20 @@ class Data:
         }  # [points, 1, 1, 2]
         ways = len(self.stores["train"].names)
         self.spec = EpisodeSpec(ways, shot=1, query=15)
-        self._plans = {split: self._planned(split) for split in self.stores}
+        self._plans = {split: self._plan(split) for split in self.stores}
 
-    def _planned(self, split: str) -> plan_lib.Plan:
+    def _plan(self, split: str) -> plan_lib.Plan:
+        """Plans all test episodes of a split."""
         pools = pools_lib.whole(self.stores[split], split)
         plan = plan_lib.planner(pools, self.spec, seed=0)
         return next(iter(tf.data.Dataset.range(EPISODES).map(plan).batch(EPISODES)))
 
     def labels(self, ratio: float, seed: int) -> Pools:
-        """Which training points have labels."""
+        """Draws which training points have labels."""
         return pools_lib.split_labels(self.stores["train"], "train", ratio, seed)
 
     def one_shot(self, model: FewShotModel) -> dict[str, float]:
-        """Accuracy of 1-shot episodes, by split."""
+        """Returns the accuracy of 1-shot episodes, by split."""
         labels = query_labels(self.spec.way, self.spec.query)
         return {
             split: float(_one_shot(model(self.points[split]), plan, labels))
@@ -89,7 +90,7 @@ class Data:
         }
 
     def by_labels(self, model: FewShotModel, pools: Pools) -> dict[str, float]:
-        """Accuracy of all points with the labelled ones as support, by split."""
+        """Returns the accuracy with all labelled points as support, by split."""
         prototypes = self.prototypes(model, pools)
         accuracies = {}
         for split, store in self.stores.items():
@@ -99,7 +100,7 @@ class Data:
         return accuracies
 
     def prototypes(self, model: FewShotModel, pools: Pools) -> tf.Tensor:
-        """The mean embedding of each class's labelled training points: [N, D]."""
+        """Returns the mean embedding of each class's labelled points: [N, D]."""
         embeddings = model(self.points["train"])
         rows = [
             pools.rows[start : start + count]
@@ -114,7 +115,7 @@ class Data:
 def _one_shot(
     embeddings: tf.Tensor, plan: plan_lib.Plan, labels: tf.Tensor
 ) -> tf.Tensor:
-    """Accuracy over episodes planned together, from a split's embeddings."""
+    """Returns the accuracy over all test episodes, from a split's embeddings."""
     support = tf.gather(embeddings, plan.support)  # [E, N, 1, D]
     queries = tf.gather(embeddings, plan.query)  # [E, N, query, D]
     flat = tf.reshape(queries, [EPISODES, -1, embeddings.shape[-1]])
@@ -134,11 +135,12 @@ class Trainer:
         points, unlabeled = data.points["train"], config.train.unlabeled_points
 
         @tf.function(jit_compile=True)
-        def train(plans: plan_lib.Plan) -> None:
-            rows = Episode(plans.support, plans.query, plans.unlabeled[:, :unlabeled])
-            for index in tf.range(CHUNK):
+        def train(plans: plan_lib.Plan, start: tf.Tensor) -> None:
+            rows = (plans.support, plans.query, plans.unlabeled[:, :unlabeled])
+            for place in tf.range(CHUNK):
+                images = (tf.gather(points, part[place]) for part in rows)
                 self._model.train_step(
-                    Episode(*(tf.gather(points, part[index]) for part in rows))
+                    Episode(*images, classes=plans.classes[place], index=start + place)
                 )
 
         self._train = train
@@ -155,7 +157,7 @@ class Trainer:
         model, data = self._model, self._data
         curve = {0: data.one_shot(model)} if 0 in look_at else {}
         for step in range(CHUNK, config.episodes + 1, CHUNK):
-            self._train(plans[step // CHUNK - 1])
+            self._train(plans[step // CHUNK - 1], tf.constant(step - CHUNK))
             if step in look_at:
                 curve[step] = data.one_shot(model)
         pools = data.labels(config.label_ratio, config.label_seed)
@@ -169,6 +171,7 @@ class Trainer:
         )
 
     def _restart(self, config: TrainConfig) -> None:
+        """Sets all variables as they are before the first step."""
         self._model.set_weights(build.build_model(config).get_weights())
         optimizer = self._model.optimizer
         for variable, value in zip(optimizer.variables, self._fresh, strict=True):
@@ -186,7 +189,7 @@ class Study:
     def run(
         self, jobs: Mapping[Hashable, Job], look_at: Sequence[int] = ()
     ) -> Iterator[tuple[Hashable, Outcome]]:
-        """Every outcome of every job under the job's key, seed by seed."""
+        """Trains every job, and yields outcomes under the job's key, seed by seed."""
         for seed in dict.fromkeys(seed for job in jobs.values() for seed in job.seeds):
             todo = [
                 (key, job.setting, model, _config(job.setting, model, seed))
@@ -201,21 +204,23 @@ class Study:
                 yield key, trainer.run(model, config, episodes, look_at)
 
     def _plans(self, todo: Sequence[tuple]) -> dict[tuple, list[plan_lib.Plan]]:
+        """Plans the episodes of all trainings of one seed, by `_plan_key`."""
         steps: dict[tuple, int] = {}
         for _, setting, _, config in todo:
             key = _plan_key(setting, config)
             steps[key] = max(steps.get(key, 0), config.episodes)
-        found = {}
+        plans = {}
         for key, count in steps.items():
             spec, ratio, seed = key
             plan = plan_lib.planner(self._data.labels(ratio, seed), spec, seed)
             dataset = tf.data.Dataset.range(count).map(
                 plan, num_parallel_calls=tf.data.AUTOTUNE
             )
-            found[key] = list(dataset.batch(CHUNK, drop_remainder=True))
-        return found
+            plans[key] = list(dataset.batch(CHUNK, drop_remainder=True))
+        return plans
 
     def _trainer(self, config: TrainConfig) -> Trainer:
+        """Returns the trainer of a kind of model, made when it is first needed."""
         key = (config.train, config.walk)
         if key not in self._trainers:
             self._trainers[key] = Trainer(config, self._data)
@@ -223,7 +228,7 @@ class Study:
 
 
 def _config(setting: Setting, model: str, seed: int) -> TrainConfig:
-    """A seed draws weights, episodes and labels."""
+    """Returns the config of a seed, which draws weights, episodes and labels."""
     config = setting.config(model)
     if config.episodes % CHUNK:
         raise ValueError(f"steps must be whole {CHUNK}s, got {config.episodes}")
@@ -231,9 +236,9 @@ def _config(setting: Setting, model: str, seed: int) -> TrainConfig:
 
 
 def _plan_key(setting: Setting, config: TrainConfig) -> tuple:
-    """What decides the episodes: support and queries are the same with the walk.
+    """Returns what decides the episodes of a training.
 
-    The model without it takes the plans of the one with it, and leaves out the
+    The model without the walk takes the plans of the one with it, and leaves out the
     unlabelled points.
     """
     spec = config.train

@@ -4,11 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.stats
 from toy.study import Outcome
-
-# Two-sided 95 % points of Student's distribution, by the number of values.
-STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}
-STUDENT |= {9: 2.306, 10: 2.262, 15: 2.145, 20: 2.093, 30: 2.045}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,12 +13,13 @@ class Gain:
     """What the walk adds in points, over seeds that share labels and weights."""
 
     mean: float
-    interval: float  # half the width of the 95 % interval of the mean
+    interval: float  # half-width of the 95 % interval of the mean
     better: int  # seeds on which the walk is above
     seeds: int
 
     @property
     def verdict(self) -> str:
+        """What may be said of the walk."""
         if self.mean - self.interval > 0:
             return "helps"
         if self.mean + self.interval < 0:
@@ -36,25 +34,25 @@ class Gain:
 
 
 def of(outcomes: Sequence[Outcome], model: str) -> list[Outcome]:
-    """The outcomes of one model, by seed."""
+    """Returns the outcomes of one model, by seed."""
     chosen = [each for each in outcomes if each.model == model]
     return sorted(chosen, key=lambda each: each.seed)
 
 
 def mean_and_spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation over seeds, in per cent."""
+    """Returns mean and standard deviation over seeds, in per cent."""
     return f"{100 * np.mean(values):.1f} ± {100 * np.std(values, ddof=1):.1f}"
 
 
 def last(outcomes: Sequence[Outcome], split: str) -> list[float]:
-    """1-shot accuracy at the end of training, by seed."""
+    """Returns the 1-shot accuracy at the end of training, by seed."""
     return [each.one_shot[split] for each in outcomes]
 
 
 def stopped(outcomes: Sequence[Outcome], split: str) -> list[float]:
-    """1-shot accuracy at each seed's best step on validation, of those looked at.
+    """Returns the 1-shot accuracy at each seed's best step on validation.
 
-    The end of training is one of them, whether or not its curve has a point there.
+    The steps are those of its curve, and the end of training.
     """
     best = (
         max(
@@ -67,14 +65,14 @@ def stopped(outcomes: Sequence[Outcome], split: str) -> list[float]:
 
 
 def gain(few: Sequence[float], walk: Sequence[float]) -> Gain:
-    """The paired difference in points, seed by seed."""
+    """Returns the mean difference in points, paired seed by seed."""
     difference = 100 * (np.array(walk) - np.array(few))
     count = len(difference)
-    known = max(number for number in STUDENT if number <= count)
+    quantile = scipy.stats.t.ppf(0.975, count - 1)  # 95 %, both sides
     spread = np.std(difference, ddof=1)
     return Gain(
         mean=float(np.mean(difference)),
-        interval=float(STUDENT[known] * spread / np.sqrt(count)),
+        interval=float(quantile * spread / np.sqrt(count)),
         better=int(np.sum(difference > 0)),
         seeds=count,
     )

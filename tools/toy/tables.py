@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 TITLES = {"spiral": "Spiral", "gaussian_circles": "Gaussian circles"}
 
 
-def report(found: Mapping["Key", "Trained"], command: str, swept_steps: int) -> str:
-    """All tables in Markdown."""
-    first = next(iter(found.values()))
+def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) -> str:
+    """Returns all tables in Markdown."""
+    first = next(iter(models.values()))
     seeds = len(summary.of(first.outcomes, "few"))
     parts = [
         "# Experiments in the plane",
@@ -26,7 +26,7 @@ def report(found: Mapping["Key", "Trained"], command: str, swept_steps: int) -> 
         "validation points with other seeds (`--tune`). A gain is the mean difference "
         "between walk and few labels, seed by seed, with its 95 % interval.",
         "## Equal training: every model sees the same number of episodes",
-        _sections(found, "training"),
+        _sections(models, "training"),
         "`best step`: test accuracy at the step with the best validation accuracy of "
         "the same run, among those of the table of lengths and the last. `all labels`: "
         "every labelled training point as support, which is what the figures show.",
@@ -37,56 +37,59 @@ def report(found: Mapping["Key", "Trained"], command: str, swept_steps: int) -> 
         "the spiral was chosen is not recorded, and that of the circles, a hundredth, "
         "was chosen to show a gap like the paper's: the model with few labels is "
         "hardly trained when it ends. At the tuned rates, after as many steps or "
-        f"somewhat fewer: {_at_tuned_rate(found)}.",
-        _sections(found, "epochs"),
+        f"somewhat fewer: {_at_tuned_rate(models)}.",
+        _sections(models, "epochs"),
         "## Where the walk helps: length of training",
-        _lengths(found),
+        _lengths(models),
         "![curves](toy_curves.png)",
     ]
-    for kind, title in _SWEEPS.items():
-        rows = _sweep(found, kind, swept_steps)
+    for kind, title in SWEEP_TITLES.items():
+        rows = _sweep(models, kind, swept_steps)
         if rows:
             parts.append(f"## Where the walk helps: {title} ({swept_steps} steps)")
             header = ("set", title, "few labels", "+ walk", "gain on test")
             parts.append(_table(header, rows))
-    parts += [f"![{name}](toy_{name}.png)" for name in _datasets(found)]
+    parts += [f"![{name}](toy_{name}.png)" for name in _datasets(models)]
     return "\n\n".join(parts) + "\n"
 
 
-_SWEEPS = {
+SWEEP_TITLES = {
     "labels": "labelled points of a class",
     "unlabeled": "unlabelled points of a class in an episode",
 }
 
 
-def _datasets(found: Mapping["Key", "Trained"]) -> list[str]:
-    return list(dict.fromkeys(name for name, _, _ in found))
+def _datasets(models: Mapping["Key", "Trained"]) -> list[str]:
+    """Returns the names of the sets, each once."""
+    return list(dict.fromkeys(name for name, _, _ in models))
 
 
-def _sections(found: Mapping["Key", "Trained"], kind: str) -> str:
+def _sections(models: Mapping["Key", "Trained"], kind: str) -> str:
+    """Returns a section for each set, of one kind of training."""
     return "\n\n".join(
-        _section(name, found[name, kind, 0]) for name in _datasets(found)
+        _section(name, models[name, kind, 0]) for name in _datasets(models)
     )
 
 
-def _at_tuned_rate(found: Mapping["Key", "Trained"]) -> str:
-    """What the rate of equal training gives after about the steps of equal epochs."""
-    shown = []
-    for name in _datasets(found):
-        lengths = found[name, "lengths", 0]
-        few, walk, _ = found[name, "epochs", 0].setting.steps
+def _at_tuned_rate(models: Mapping["Key", "Trained"]) -> str:
+    """Returns what the tuned rate gives after about the steps of equal epochs."""
+    sentences = []
+    for name in _datasets(models):
+        lengths = models[name, "lengths", 0]
+        few, walk, _ = models[name, "epochs", 0].setting.steps
         for model, most in (("few", few), ("walk", walk)):
             outcomes = summary.of(lengths.outcomes, model)
             step = max(step for step in outcomes[0].curve if step <= most)
             values = [each.curve[step]["test"] for each in outcomes]
             accuracy = summary.mean_and_spread(values)
-            shown.append(
+            sentences.append(
                 f"{TITLES[name]}, {settings.TITLES[model]}: {accuracy} after {step}"
             )
-    return "; ".join(shown)
+    return "; ".join(sentences)
 
 
 def _section(name: str, trained: "Trained") -> str:
+    """Returns the table of one set, with the gain of the walk under it."""
     header = ("model", "steps", "paper train / val", "train", "val", "test")
     rows = []
     for model, steps in zip(settings.MODELS, trained.setting.steps, strict=True):
@@ -95,14 +98,14 @@ def _section(name: str, trained: "Trained") -> str:
         values = [summary.last(outcomes, split) for split in ("train", "val", "test")]
         values.append(summary.stopped(outcomes, "test"))
         values.append([each.by_labels["test"] for each in outcomes])
-        shown = map(summary.mean_and_spread, values)
-        rows.append([settings.TITLES[model], str(steps), paper, *shown])
+        cells = map(summary.mean_and_spread, values)
+        rows.append([settings.TITLES[model], str(steps), paper, *cells])
     few, walk = (summary.of(trained.outcomes, model) for model in ("few", "walk"))
     last = summary.gain(*(summary.last(part, "test") for part in (few, walk)))
     stopped = summary.gain(*(summary.stopped(part, "test") for part in (few, walk)))
     return "\n\n".join(
         [
-            f"**{TITLES[name]}** ({_described(trained.setting)})",
+            f"**{TITLES[name]}** ({_describe(trained.setting)})",
             _table((*header, "test, best step", "test, all labels"), rows),
             f"Gain on test: {last}.",
             f"Gain at the best step: {stopped}.",
@@ -110,7 +113,8 @@ def _section(name: str, trained: "Trained") -> str:
     )
 
 
-def _described(setting: Setting) -> str:
+def _describe(setting: Setting) -> str:
+    """Returns a setting in words."""
     walk = setting.walk
     return (
         f"{setting.labels} labels a class, Adam {setting.learning_rate:g}, walk "
@@ -122,14 +126,14 @@ def _described(setting: Setting) -> str:
 
 
 def _sweep(
-    found: Mapping["Key", "Trained"], kind: str, steps: int
+    models: Mapping["Key", "Trained"], kind: str, steps: int
 ) -> list[Sequence[str]]:
-    """Rows of one thing varied; the model of the main table stands among them."""
+    """Returns rows of one thing varied, the model of the main table among them."""
     rows = []
-    for name in _datasets(found):
-        base = found[name, "lengths", 0]
+    for name in _datasets(models):
+        base = models[name, "lengths", 0]
         varied = {
-            key[2]: each for key, each in found.items() if key[:2] == (name, kind)
+            key[2]: each for key, each in models.items() if key[:2] == (name, kind)
         }
         if not varied:
             return []
@@ -139,34 +143,36 @@ def _sweep(
             walk = _at(trained.outcomes, "walk", seeds, steps)
             few = _at(trained.outcomes, "few", seeds, steps)
             few = few or _at(base.outcomes, "few", seeds, steps)
-            shown = map(summary.mean_and_spread, (few, walk))
+            cells = map(summary.mean_and_spread, (few, walk))
             gain = str(summary.gain(few, walk))
-            rows.append([TITLES[name], str(value), *shown, gain])
+            rows.append([TITLES[name], str(value), *cells, gain])
     return rows
 
 
 def _at(
     outcomes: Sequence[Outcome], model: str, seeds: set[int], step: int
 ) -> list[float]:
-    """1-shot test accuracy at a step, of some seeds."""
+    """Returns the 1-shot test accuracy at a step, of some seeds."""
     chosen = [each for each in summary.of(outcomes, model) if each.seed in seeds]
     return [each.curve[step]["test"] for each in chosen]
 
 
-def _lengths(found: Mapping["Key", "Trained"]) -> str:
+def _lengths(models: Mapping["Key", "Trained"]) -> str:
+    """Returns the table of accuracies by the number of steps."""
     rows = []
-    for name in _datasets(found):
-        outcomes = found[name, "lengths", 0].outcomes
+    for name in _datasets(models):
+        outcomes = models[name, "lengths", 0].outcomes
         seeds = {each.seed for each in outcomes}
         for step in outcomes[0].curve:
             values = [_at(outcomes, model, seeds, step) for model in settings.MODELS]
-            shown = map(summary.mean_and_spread, values)
+            cells = map(summary.mean_and_spread, values)
             gain = str(summary.gain(*values[:2])) if step else "untrained"
-            rows.append([TITLES[name], str(step), *shown, gain])
+            rows.append([TITLES[name], str(step), *cells, gain])
     header = ("set", "steps", "few labels", "+ walk", "all labels", "gain on test")
     return _table(header, rows)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -15,40 +15,41 @@ STEPS = (300, 1_000, 3_000, 6_000)
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 WEIGHTS = (0.1, 0.3, 1.0, 3.0)
 VISITS = (0.0, 1.0)
-SHOWN = 8  # of each model in the table
+MAX_ROWS = 8  # of each model in the table
 
 
 def report(
     datasets: Sequence[str], data_dir: pathlib.Path, command: str, quick: bool = False
 ) -> tuple[str, dict[str, Any]]:
-    """The best candidates of each set as Markdown, and all of them as numbers."""
+    """Returns the best candidates of each set as Markdown, and all as numbers."""
     parts = ["# Settings tried on validation", f"`{command}`"]
     numbers: dict[str, Any] = {"command": command}
     for dataset in datasets:
         data = study.Data(dataset, data_dir)
-        found = tune(dataset, data, SEEDS[:1] if quick else SEEDS)
-        numbers[dataset] = found
-        header = list(found[0])
+        rows = tune(dataset, data, SEEDS[:1] if quick else SEEDS)
+        numbers[dataset] = rows
+        header = list(rows[0])
         lines = [header, ["---"] * len(header)]
         for model in ("few", "walk"):
-            best = [row for row in found if row["model"] == model][:SHOWN]
-            lines += [[_shown(value) for value in row.values()] for row in best]
+            best = [row for row in rows if row["model"] == model][:MAX_ROWS]
+            lines += [[_cell(value) for value in row.values()] for row in best]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         parts += [f"## {dataset}", table]
     return "\n\n".join(parts) + "\n", numbers
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
+    """Returns a value as the table has it."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def tune(dataset: str, data: study.Data, seeds: Sequence[int] = SEEDS) -> list[dict]:
-    """Validation accuracy of every candidate at every length, best first."""
+    """Returns the validation accuracy of every candidate and length, best first."""
     jobs = {
         (model, setting): study.Job(setting, (model,), tuple(seeds))
         for model, setting in candidates(dataset)
     }
-    found = {key: [] for key in jobs}
+    outcomes = {key: [] for key in jobs}
     progress = tqdm.tqdm(
         study.Study(data).run(jobs, STEPS),
         desc=dataset,
@@ -56,14 +57,15 @@ def tune(dataset: str, data: study.Data, seeds: Sequence[int] = SEEDS) -> list[d
         disable=None,
     )
     for key, outcome in progress:
-        found[key].append(outcome)
-    rows = [_row(*key, step, found[key]) for key in jobs for step in STEPS]
+        outcomes[key].append(outcome)
+    rows = [_row(*key, step, outcomes[key]) for key in jobs for step in STEPS]
     return sorted(rows, key=lambda row: -row["validation"])
 
 
 def _row(
     model: str, setting: settings.Setting, step: int, outcomes: Sequence[study.Outcome]
 ) -> dict[str, Any]:
+    """Returns a candidate and what it reached after some steps."""
     validation = [100 * each.curve[step]["val"] for each in outcomes]
     walks = model == "walk"
     return {
@@ -78,7 +80,7 @@ def _row(
 
 
 def candidates(dataset: str) -> Iterator[tuple[str, settings.Setting]]:
-    """The few-label model at every rate, and the walk at every rate and weight."""
+    """Yields the few-label model at every rate, and the walk at every weight too."""
     base = dataclasses.replace(
         settings.equal_training(dataset),
         steps=(max(STEPS),) * len(settings.MODELS),

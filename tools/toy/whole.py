@@ -14,9 +14,11 @@ from prwn_tf.analysis import figures
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
 
-LOOK_AT = (0, 100, 200, 300, 600, 1_000, 2_000, 3_000, 6_000)
+TESTED_STEPS = (0, 100, 200, 300, 600, 1_000, 2_000, 3_000, 6_000)
 SWEPT_SEEDS = 5
-SWEPT_STEPS = 3_000  # one of LOOK_AT, where the models of the table are compared with
+SWEPT_STEPS = (
+    3_000  # one of TESTED_STEPS, where the models of the table are compared with
+)
 LABELS = {"spiral": (10, 40), "gaussian_circles": (8, 32)}
 UNLABELED = (5, 60)
 Key = tuple[str, str, int]  # data set, what is varied, its value
@@ -47,39 +49,40 @@ class Whole:
         }
         total = sum(
             len(job.models) * len(job.seeds)
-            for found in jobs.values()
-            for job in found.values()
+            for set_jobs in jobs.values()
+            for job in set_jobs.values()
         )
         with tqdm.tqdm(total=total, unit=" trainings", disable=None) as progress:
-            for name, found in jobs.items():
-                self._train(name, found, progress)
+            for name, set_jobs in jobs.items():
+                self._train(name, set_jobs, progress)
 
     def _train(
         self, name: str, jobs: dict[Key, study.Job], progress: tqdm.tqdm
     ) -> None:
+        """Trains all jobs of one set."""
         for key, job in jobs.items():
             self.trained[key] = Trained(job.setting, [])
-        for key, outcome in study.Study(self.data[name]).run(jobs, LOOK_AT):
+        for key, outcome in study.Study(self.data[name]).run(jobs, TESTED_STEPS):
             self.trained[key].outcomes.append(outcome)
             progress.update()
 
     def pictures(self) -> dict[str, bytes]:
-        """The figure of each set for seed 0, and the curves of all seeds."""
+        """Draws each set for seed 0, and the curves of all seeds."""
         drawn = {}
         for name, data in self.data.items():
             trained = self.trained[name, "training", 0]
             first = [each for each in trained.outcomes if each.seed == 0]
             drawn[f"toy_{name}"] = figures.render(
-                pictures.plane, trained.setting, data, first
+                pictures.draw_plane, trained.setting, data, first
             )
         outcomes = {
             name: self.trained[name, "lengths", 0].outcomes for name in self.data
         }
-        drawn["toy_curves"] = figures.render(pictures.curves, outcomes)
+        drawn["toy_curves"] = figures.render(pictures.draw_curves, outcomes)
         return drawn
 
     def numbers(self, command: str) -> dict[str, Any]:
-        """Every number behind the tables, seed by seed."""
+        """Returns every number behind the tables, seed by seed."""
         return {
             "command": command,
             "trained": [
@@ -99,7 +102,7 @@ class Whole:
 
 
 def _jobs(name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
-    """What is trained on one set."""
+    """Returns what is trained on one set."""
 
     def lasting(setting: settings.Setting, steps: int) -> settings.Setting:
         return dataclasses.replace(setting, steps=(steps,) * len(settings.MODELS))
@@ -107,7 +110,7 @@ def _jobs(name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
     kinds = {
         "training": settings.equal_training(name),
         "epochs": settings.equal_epochs(name),
-        "lengths": lasting(settings.equal_training(name), LOOK_AT[-1]),
+        "lengths": lasting(settings.equal_training(name), TESTED_STEPS[-1]),
     }
     if quick:
         kinds = {kind: lasting(each, study.CHUNK) for kind, each in kinds.items()}
@@ -128,7 +131,7 @@ def _jobs(name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
 
 
 def read(path: pathlib.Path, quick: bool = False) -> tuple[str, dict[Key, Trained]]:
-    """The command and the models, without weights, whose numbers a file holds."""
+    """Reads the command and the models, without weights, of a file of numbers."""
     content = files.read_json(path)
     trained = {}
     for part in content["trained"]:
@@ -145,16 +148,19 @@ def read(path: pathlib.Path, quick: bool = False) -> tuple[str, dict[Key, Traine
 
 
 def _outcome(numbers: dict[str, Any]) -> study.Outcome:
+    """Returns an outcome from its numbers in a file."""
     curve = {int(step): accuracies for step, accuracies in numbers["curve"].items()}
     return study.Outcome(**numbers | {"curve": curve, "weights": []})
 
 
 def _numbers(outcome: study.Outcome) -> dict[str, Any]:
+    """Returns the numbers of an outcome as a file has them."""
     fields = ("model", "seed", "one_shot", "by_labels", "curve")
-    return _rounded({name: getattr(outcome, name) for name in fields})
+    return _round({name: getattr(outcome, name) for name in fields})
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
+    """Rounds all numbers of a tree to four digits."""
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _round(each) for key, each in value.items()}
     return round(value, 4) if isinstance(value, float) else value
