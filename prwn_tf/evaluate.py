@@ -65,6 +65,7 @@ def main() -> None:
 
     build.set_determinism(config)
     trained = runs.load_model(workdir)
+    trained.model.head.check_adaptations(adaptations)
     embeddings = Embedder(trained.model)(stores[FLAGS.split])
     evaluate = Evaluator(split_pools, trained.model.head, config.eval_seed)
     episodes = FLAGS.eval_episodes or config.eval_episodes

@@ -1,12 +1,14 @@
 """What every head answers."""
 
 import abc
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.errors import UserError
 from prwn_tf.settings import Part
 
 
@@ -96,6 +98,14 @@ class Head(keras.layers.Layer, abc.ABC):
 
     def adapted(self, adapt: str) -> "Head":
         """Returns a head of the same weights that adapts to unlabelled points."""
-        if adapt != "none":
-            raise ValueError(f"{type(self).__name__} has no adaptation {adapt!r}")
+        self.check_adaptations([adapt])
         return self
+
+    def check_adaptations(self, names: Iterable[str]) -> None:
+        """Raises if the head has not all of some adaptations."""
+        for name in names:
+            if name not in self.adaptations:
+                raise UserError(
+                    f"--adapt={name} means nothing to {type(self).__name__}, the head "
+                    f"of this model; it has {', '.join(self.adaptations)}"
+                )

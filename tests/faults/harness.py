@@ -91,20 +91,25 @@ def bound_by_permissions() -> None:
     assert system.capset(header, sets) == 0
 
 
-def weights(workdir: pathlib.Path, step: int) -> str:
-    """A hash of all variables of a checkpoint but the clock and the count of saves."""
+def tensors(workdir: pathlib.Path, step: int) -> dict[str, np.ndarray]:
+    """Returns all variables of a checkpoint but the clock and the count of saves."""
     reader = tf.train.load_checkpoint(str(workdir / "checkpoints" / f"ckpt-{step}"))
     skipped = ("seconds", "save_counter", "_CHECKPOINTABLE")
-    names = sorted(
-        name
-        for name in reader.get_variable_to_shape_map()
+    return {
+        name: np.asarray(reader.get_tensor(name))
+        for name in sorted(reader.get_variable_to_shape_map())
         if not name.startswith(skipped)
-    )
-    assert any("moving_mean" in name for name in names)
+    }
+
+
+def weights(workdir: pathlib.Path, step: int) -> str:
+    """Returns a hash of the variables of a checkpoint."""
+    variables = tensors(workdir, step)
+    assert any("moving_mean" in name for name in variables)
     digest = hashlib.sha256()
-    for name in names:
+    for name, value in variables.items():
         digest.update(name.encode())
-        digest.update(np.asarray(reader.get_tensor(name)).tobytes())
+        digest.update(value.tobytes())
     return digest.hexdigest()
 
 
