@@ -56,7 +56,7 @@ DATASETS: dict[str, tuple[str, ...]] = {
     "folder": (*_IMAGES, "hold_out", "seed"),
 }
 # Data sets made by code -> version and what draws them into a folder.
-DRAWN: dict[str, tuple[int, Callable[[pathlib.Path], None]]] = {
+DRAWN_DATASETS: dict[str, tuple[int, Callable[[pathlib.Path], None]]] = {
     "glyphs": (glyphs.VERSION, glyphs.build),
     **{name: (toy.VERSION, functools.partial(toy.build, name)) for name in toy.NAMES},
 }
@@ -107,8 +107,8 @@ def described(
     """
     _check_options(name, options)
     directory = location(name, data_dir)
-    if name in DRAWN:
-        _, draw = DRAWN[name]
+    if name in DRAWN_DATASETS:
+        _, draw = DRAWN_DATASETS[name]
         with _reserved(directory, wait=True):
             yield Preparation(lambda: draw(directory), needs_tensorflow=False)
     elif name == "omniglot":
@@ -246,7 +246,7 @@ def _check_sources(name: str, options: Options) -> None:
 def open_prepared(name: str, data_dir: pathlib.Path) -> dict[str, reader.ClassStore]:
     """Returns the splits of a data set; those made by code are drawn on first use."""
     directory = location(name, data_dir)
-    if name in DRAWN:
+    if name in DRAWN_DATASETS:
         _draw_once(name, directory)
     if not is_prepared(directory):
         raise UserError(
@@ -266,7 +266,7 @@ def how_to_prepare(name: str) -> str:
 
 def _draw_once(name: str, directory: pathlib.Path) -> None:
     """Draws a data set unless it is there, in its present version."""
-    version, draw = DRAWN[name]
+    version, draw = DRAWN_DATASETS[name]
     if _is_drawn(directory, version):
         return
     # Of several programs that begin together, one draws and the others wait for it.

@@ -59,12 +59,15 @@ class ImageFiles:
         return len(self.paths)
 
     def load(self, index: int) -> bytes:
+        """Returns the content of a file."""
         return read_file(self.paths[index])
 
     def place(self, index: int) -> str:
+        """Returns the path of a file, for messages."""
         return tree.shown(self.paths[index])
 
     def states(self) -> list[Any]:
+        """Returns the path, size and time of every file."""
         return [[tree.shown(path), *_size_and_time(path)] for path in self.paths]
 
 
@@ -96,12 +99,15 @@ class EncodedRows:
         return len(self.rows)
 
     def load(self, index: int) -> bytes:
+        """Returns an encoded image."""
         return self.items[self.rows[index]].content()
 
     def place(self, index: int) -> str:
+        """Returns the row of an image and its file, for messages."""
         return f"image {self.rows[index]} of {self.origin}"
 
     def states(self) -> list[Any]:
+        """Returns the rows, and size and time of their files."""
         paths = {self.items[row].path for row in self.rows}
         return [self.origin, *self.rows, *map(_size_and_time, paths)]
 
@@ -119,13 +125,16 @@ class PixelRows:
         return len(self.rows)
 
     def load(self, index: int) -> np.ndarray:
+        """Returns the pixels of an image, red first."""
         pixels = self.array.row(self.rows[index])
         return pixels[..., ::-1] if self.bgr else pixels
 
     def place(self, index: int) -> str:
+        """Returns the row of an image and its file, for messages."""
         return f"image {self.rows[index]} of {self.origin}"
 
     def states(self) -> list[Any]:
+        """Returns the rows, and size and time of their file."""
         return [self.origin, *self.rows, _size_and_time(self.array.path)]
 
 

@@ -19,10 +19,7 @@ Place = TypeVar("Place")
 
 
 class Decoder:
-    """Decodes and resizes images; safe to use from several threads.
-
-    Args:
-        canvas, background: as in `decoding.squares`.
+    """Decodes and resizes images, in several threads if need be.
 
     Example:
         >>> pixels, problems = Decoder(84)([path.read_bytes() for path in paths])
@@ -31,6 +28,13 @@ class Decoder:
     def __init__(
         self, size: int, canvas: int | None = None, background: int | None = None
     ):
+        """Says what images are made into.
+
+        Args:
+            size: their height and width.
+            canvas: as in `decoding.resize`; the size by default.
+            background: as in `decoding.squares`.
+        """
         self.size = size
         self._canvas = canvas or size
         self._graph = _graph(size, self._canvas, background)
@@ -38,7 +42,7 @@ class Decoder:
     def __call__(
         self, contents: Sequence[bytes | np.ndarray]
     ) -> tuple[np.ndarray, dict[int, str]]:
-        """Pixels of all images that can be decoded, and why the others cannot.
+        """Returns pixels of the images that can be decoded, and problems of the others.
 
         Args:
             contents: encoded images, or pixels [height, width, 3] of uint8.
@@ -66,19 +70,22 @@ class Decoder:
     def load(
         self, load: Callable[[int], bytes | np.ndarray], places: Sequence[int]
     ) -> tuple[np.ndarray, dict[int, str]]:
-        """The same, of images that are loaded a bounded number of bytes at a time.
+        """Loads and decodes images, a bounded number of bytes at a time.
 
         Args:
             load: place -> content, as in `loaded`.
+            places: of the images.
 
         Returns:
             [n, size, size, 3] of uint8 in the order of places, and place -> reason.
         """
         pixels, problems = [np.empty((0, self.size, self.size, 3), np.uint8)], {}
         for group, contents in loaded(load, places, problems):
-            found, bad = self(contents)
-            pixels.append(found)
-            problems |= {group[index]: reason for index, reason in bad.items()}
+            group_pixels, group_problems = self(contents)
+            pixels.append(group_pixels)
+            problems |= {
+                group[index]: reason for index, reason in group_problems.items()
+            }
         return np.concatenate(pixels), dict(sorted(problems.items()))
 
     def _decode(
@@ -87,11 +94,17 @@ class Decoder:
         pixels: dict[int, np.ndarray],
         problems: dict[int, str],
     ) -> None:
+        """Decodes a batch of places, contents and headers.
+
+        Args:
+            pixels: gets place -> pixels.
+            problems: gets place -> reason for what cannot be decoded.
+        """
         import tensorflow as tf
 
         places, contents, headers = zip(*batch, strict=True)
         try:
-            found = self._graph(tf.constant(contents)).numpy()
+            decoded = self._graph(tf.constant(contents)).numpy()
         except tf.errors.OpError:
             # TensorFlow does not say which image it was.
             if len(batch) > 1:
@@ -101,9 +114,10 @@ class Decoder:
                 kind = headers[0].kind.upper()
                 problems[places[0]] = f"is a damaged or incomplete {kind} image"
         else:
-            pixels.update(zip(places, found, strict=True))
+            pixels.update(zip(places, decoded, strict=True))
 
     def _resized(self, pixels: np.ndarray) -> np.ndarray:
+        """Returns pixels of the right size: [H, W, 3] -> [size, size, 3]."""
         import tensorflow as tf
 
         from prwn_tf.images import decoding
@@ -119,11 +133,12 @@ def loaded(
     places: Sequence[Place],
     problems: dict[Place, str],
 ) -> Iterator[tuple[list[Place], list[bytes | np.ndarray]]]:
-    """Images in groups of bounded size, with their places.
+    """Yields images in groups of bounded size, with their places.
 
     Args:
-        load: place -> an encoded image, or pixels; UnusableImageError if there is none.
-        problems: gets place -> reason for these.
+        load: place -> an encoded image, or pixels. It may raise UnusableImageError.
+        places: of the images.
+        problems: gets place -> reason where it did.
     """
     group, contents, size = [], [], 0
     for place in places:
@@ -146,7 +161,7 @@ def loaded(
 def _graph(
     size: int, canvas: int, background: int | None
 ) -> Callable[["tf.Tensor"], "tf.Tensor"]:
-    """The function encoded [n] -> pixels [n, size, size, 3]."""
+    """Returns the function of encoded images [n] to pixels [n, size, size, 3]."""
     import tensorflow as tf
 
     from prwn_tf.images import decoding
@@ -163,7 +178,7 @@ def _graph(
 def _batches(
     encoded: list[tuple[int, bytes, Header]], canvas: int
 ) -> Iterator[list[tuple[int, bytes, Header]]]:
-    """Batches that are bounded in images and in the memory of their pixels."""
+    """Yields batches that are bounded in images and in the memory of their pixels."""
     batch, pixels = [], 0
     for item in encoded:
         _, _, header = item
@@ -178,7 +193,7 @@ def _batches(
 
 
 def _decoded_pixels(header: Header, canvas: int) -> int:
-    """How many pixels of an image are in memory before it is resized."""
+    """Returns how many pixels of an image are in memory before it is resized."""
     from prwn_tf.images import decoding
 
     if header.kind != "jpeg":

@@ -21,7 +21,9 @@ SPARE = 4
 def squares(
     contents: tf.Tensor, size: int, canvas: int, background: int | None = None
 ) -> tf.Tensor:
-    """[n] of string -> [n, size, size, 3] of uint8, turned upright; gray is repeated.
+    """Returns pixels of encoded images: [n] of string -> [n, size, size, 3] of uint8.
+
+    Photographs are turned upright. A shade of gray is repeated for all three colours.
 
     Args:
         canvas: as in `resize`.
@@ -30,7 +32,7 @@ def squares(
     """
 
     def square(content: tf.Tensor) -> tf.Tensor:
-        pixels = resize(_decoded(content, canvas, background), size, canvas)
+        pixels = resize(_stored_pixels(content, canvas, background), size, canvas)
         return exif.upright(pixels, exif.orientation(content))
 
     form = tf.TensorSpec([size, size, 3], tf.uint8)
@@ -38,17 +40,19 @@ def squares(
 
 
 def ratio(shorter_side: int, canvas: int) -> int:
-    """By how much a JPEG image is shrunk while it is decoded."""
+    """Returns by how much a JPEG image is shrunk while it is decoded."""
     return RATIOS[bisect.bisect(_sides(canvas), shorter_side)]
 
 
 def _sides(canvas: int) -> list[int]:
-    """The shorter sides from which on each ratio is used but the first."""
+    """Returns the shorter sides from which on each ratio but the first is used."""
     return [ratio * SPARE * canvas for ratio in RATIOS[1:]]
 
 
-def _decoded(content: tf.Tensor, canvas: int, background: int | None) -> tf.Tensor:
-    """[] of string -> [height, width, 3] of uint8, as it is stored."""
+def _stored_pixels(
+    content: tf.Tensor, canvas: int, background: int | None
+) -> tf.Tensor:
+    """Returns an image as it is stored: [] of string -> [height, width, 3] of uint8."""
     decoders = {
         b"\xff\xd8": lambda: _jpeg(content, canvas),
         b"\x89P": lambda: _png(content, background),
@@ -61,6 +65,7 @@ def _decoded(content: tf.Tensor, canvas: int, background: int | None) -> tf.Tens
 
 
 def _jpeg(content: tf.Tensor, canvas: int) -> tf.Tensor:
+    """Returns the pixels of a JPEG image, perhaps shrunk already."""
     # The accurate method is what other programs' decoders use.
     decode = functools.partial(
         tf.io.decode_jpeg, content, channels=3, dct_method="INTEGER_ACCURATE"
@@ -73,6 +78,7 @@ def _jpeg(content: tf.Tensor, canvas: int) -> tf.Tensor:
 
 
 def _png(content: tf.Tensor, background: int | None) -> tf.Tensor:
+    """Returns the pixels of a PNG image, over a background if one is given."""
     if background is None:
         return tf.io.decode_png(content, channels=3)
     pixels = tf.io.decode_png(content, channels=4)
@@ -80,8 +86,11 @@ def _png(content: tf.Tensor, background: int | None) -> tf.Tensor:
 
 
 def _bmp(content: tf.Tensor) -> tf.Tensor:
-    # Its decoder does not convert channels, and takes the numbers of a palette's
-    # colours for shades of gray.
+    """Returns the pixels of a BMP image; one with a palette is an error.
+
+    The decoder does not convert channels, and takes the numbers of a palette's colours
+    for shades of gray.
+    """
     pixels = tf.io.decode_bmp(content)
     enough = tf.debugging.assert_greater_equal(
         tf.shape(pixels)[-1], 3, "a BMP image with a palette; save it as PNG"
@@ -91,15 +100,16 @@ def _bmp(content: tf.Tensor) -> tf.Tensor:
 
 
 def _other(content: tf.Tensor) -> tf.Tensor:
-    """The first picture of a GIF; of anything else, TensorFlow's error."""
+    """Returns the first picture of a GIF; of other files, TensorFlow's error."""
     return tf.io.decode_image(content, channels=3, expand_animations=False)
 
 
 def over(color: tf.Tensor, alpha: tf.Tensor, background: int) -> tf.Tensor:
-    """Colour [..., H, W, 3] of opacity [..., H, W, 1] over a shade, all of uint8.
+    """Returns colour [..., H, W, 3] over a shade of gray, all of uint8.
 
-    Opacity that is the same everywhere is taken for full: TensorFlow gives an image of
-    one bit and no alpha the alpha 1.
+    Args:
+        alpha: its opacity, [..., H, W, 1]. The same everywhere, it is taken for full:
+            TensorFlow gives an image of one bit and no alpha the alpha 1.
     """
     area = [-3, -2, -1]
     least = tf.reduce_min(alpha, axis=area, keepdims=True)
@@ -110,7 +120,7 @@ def over(color: tf.Tensor, alpha: tf.Tensor, background: int) -> tf.Tensor:
 
 
 def resize(pixels: tf.Tensor, size: int, canvas: int) -> tf.Tensor:
-    """[..., height, width, channels] -> [..., size, size, channels], of uint8.
+    """Returns images of another size: [..., H, W, C] -> [..., size, size, C] of uint8.
 
     Args:
         canvas: images larger than this are smoothed and shrunk to it first, and from
@@ -129,9 +139,10 @@ def resize(pixels: tf.Tensor, size: int, canvas: int) -> tf.Tensor:
 
 
 def shrink(pixels: tf.Tensor, height: int, width: int) -> tf.Tensor:
-    """[..., H, W, channels] -> [..., height, width, channels], smoothed, of uint8."""
+    """Returns smoothed images: [..., H, W, C] -> [..., height, width, C] of uint8."""
     return _bytes(tf.image.resize(pixels, [height, width], antialias=True))
 
 
 def _bytes(shades: tf.Tensor) -> tf.Tensor:
+    """Returns shades rounded to uint8."""
     return tf.saturate_cast(tf.round(shades), tf.uint8)

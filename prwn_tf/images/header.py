@@ -1,7 +1,7 @@
 """What an image file says of itself in its first bytes: kind and size.
 
-Read before anything is decoded, so that a web page is called one and an image that
-would fill the memory is refused by its size.
+They are read before anything is decoded, so that a web page is called one, and an image
+that would fill the memory is refused by its size.
 """
 
 import struct
@@ -25,11 +25,12 @@ class Header(NamedTuple):
 
     @property
     def pixels(self) -> int:
+        """The number of pixels."""
         return self.height * self.width
 
 
 def read(content: bytes) -> Header:
-    """The kind and size of an encoded image, told by content alone.
+    """Returns the kind and size of an encoded image, told by content alone.
 
     Raises:
         UnusableImageError: it is no image, or too large a one.
@@ -51,7 +52,7 @@ def read(content: bytes) -> Header:
 
 
 def kind_of(content: bytes) -> str | None:
-    """The kind of an image by its first eight bytes, or None."""
+    """Returns the kind of an image by its first eight bytes; None for other files."""
     for kind, beginnings in _BEGINNINGS.items():
         if content.startswith(beginnings):
             return kind
@@ -59,11 +60,12 @@ def kind_of(content: bytes) -> str | None:
 
 
 def is_web_page(content: bytes) -> bool:
-    """Whether a file begins like a web page, as refused downloads do."""
+    """Returns whether a file begins like a web page, as refused downloads do."""
     return content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
 def _what_else(content: bytes) -> str:
+    """Returns what a file is that is no image, as in "is empty"."""
     if not content:
         return "is empty"
     if is_web_page(content):
@@ -72,16 +74,19 @@ def _what_else(content: bytes) -> str:
 
 
 def _png_size(content: bytes) -> tuple[int, int]:
+    """Returns height and width of a PNG image."""
     width, height = struct.unpack_from(">II", content, 16)
     return height, width
 
 
 def _gif_size(content: bytes) -> tuple[int, int]:
+    """Returns height and width of a GIF image."""
     width, height = struct.unpack_from("<HH", content, 6)
     return height, width
 
 
 def _bmp_size(content: bytes) -> tuple[int, int]:
+    """Returns height and width of a BMP image."""
     (header,) = struct.unpack_from("<I", content, 14)
     form = "<HHHH" if header == 12 else "<iiHH"
     width, height, _, bits = struct.unpack_from(form, content, 18)
@@ -92,7 +97,7 @@ def _bmp_size(content: bytes) -> tuple[int, int]:
 
 
 def _jpeg_size(content: bytes) -> tuple[int, int]:
-    """From the first start-of-frame segment."""
+    """Returns height and width of a JPEG image, from its first start of a frame."""
     for marker, place in _segments(content):
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             return struct.unpack_from(">HH", content, place + 3)
@@ -100,7 +105,10 @@ def _jpeg_size(content: bytes) -> tuple[int, int]:
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, int]]:
-    """The markers of a JPEG image up to its pixels, and where their lengths stand."""
+    """Yields the markers of a JPEG image up to its pixels.
+
+    With each comes the place where its length stands.
+    """
     place = 2
     while True:
         while content[place] != 0xFF:  # padding between segments

@@ -33,7 +33,7 @@ class Source:
         self.path = path
 
     def read(self, start: int, size: int) -> np.ndarray:
-        """The bytes from `start` on: [size] of uint8."""
+        """Returns the bytes from `start` on: [size] of uint8."""
         content = np.empty(size, np.uint8)
         left = memoryview(content)
         while left:
@@ -48,6 +48,7 @@ class Source:
 
     @functools.cached_property
     def _descriptor(self) -> int:
+        """The open file, which is closed with the source."""
         descriptor = os.open(self.path, os.O_RDONLY)
         weakref.finalize(self, os.close, descriptor)
         return descriptor
@@ -57,8 +58,8 @@ class LazyArray:
     """An array whose bytes may still be in a file.
 
     Attributes:
-        dtype: of an element.
-        shape: of the whole.
+        dtype: type of an element.
+        shape: lengths of its axes.
         objects: the elements of an array of objects, else None.
     """
 
@@ -74,7 +75,7 @@ class LazyArray:
     )
 
     def __init__(self, source: Source):
-        """An empty array, to be filled."""
+        """Makes an empty array that is to be filled."""
         self._source = source
         self._whole: np.ndarray | None = None
         self._starts: np.ndarray | None = None
@@ -89,7 +90,12 @@ class LazyArray:
         *,
         fortran: bool = False,
     ) -> None:
-        """Says what the array is; a size that does not fit the shape is an error."""
+        """Says what the array is, or raises ValueError if size and shape do not fit.
+
+        Args:
+            data: its bytes, or where they are.
+            fortran: whether the first axis changes fastest.
+        """
         expected = math.prod(shape) * dtype.itemsize
         size = len(data) if isinstance(data, bytes) else data.size
         # A byte takes up to two in text.
@@ -110,7 +116,7 @@ class LazyArray:
         return self.shape[0]
 
     def row(self, index: int) -> np.ndarray:
-        """A copy of the array at one place of the first axis."""
+        """Returns a copy of the array at one place of the first axis."""
         if isinstance(self._data, bytes) or self._fortran:
             return self.read()[index].copy()
         shape = self.shape[1:]
@@ -118,11 +124,11 @@ class LazyArray:
         return self._bytes(index * size, size).view(self.dtype).reshape(shape)
 
     def content(self) -> bytes:
-        """The bytes of the array, not kept."""
+        """Returns the bytes of the array, which are not kept."""
         return self._bytes(0, self._size).tobytes()
 
     def read(self) -> np.ndarray:
-        """The whole array, read once and kept."""
+        """Returns the whole array, which is read once and kept."""
         if self._whole is None:
             flat = self._bytes(0, self._size).view(self.dtype)
             self._whole = flat.reshape(self.shape, order="F" if self._fortran else "C")
@@ -130,10 +136,11 @@ class LazyArray:
 
     @property
     def _size(self) -> int:
+        """The bytes of the whole array."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def _bytes(self, first: int, count: int) -> np.ndarray:
-        """`count` bytes of the array from byte `first` on: [count] of uint8."""
+        """Returns bytes of the array from byte `first` on: [count] of uint8."""
         if isinstance(self._data, bytes):
             return np.frombuffer(self._data, np.uint8)[first : first + count]
         if self._data.text:
@@ -141,7 +148,10 @@ class LazyArray:
         return self._source.read(self._data.start + first, count)
 
     def _decoded(self, first: int, count: int) -> np.ndarray:
-        """Bytes that are written as text, of which each takes one byte or two."""
+        """Returns bytes of the array, of which each is written as a character.
+
+        In UTF-8 such a character takes one byte or two.
+        """
         if self._starts is None:
             self._starts = self._count_characters()
         block = int(np.searchsorted(self._starts, first, side="right")) - 1
@@ -149,20 +159,18 @@ class LazyArray:
         start = block * BLOCK
         most = min(2 * (before + count) + 2, self._data.size - start)
         content = self._source.read(self._data.start + start, most)
-        begun = int(
-            np.argmax(_begins(content))
-        )  # the first may belong to the last block
+        # The first byte may belong to the last character of the block before.
+        begin = int(np.argmax(_begins(content)))
+        decoder = codecs.getincrementaldecoder("utf-8")()
         try:
-            text = codecs.getincrementaldecoder("utf-8")().decode(
-                content[begun:].tobytes()
-            )
-            found = text[before : before + count].encode("latin-1")
+            text = decoder.decode(content[begin:].tobytes())
+            wanted = text[before : before + count].encode("latin-1")
         except ValueError as error:
-            raise self._damaged(error.reason) from error
-        return np.frombuffer(found, np.uint8)
+            raise self._damage_error(error.reason) from error
+        return np.frombuffer(wanted, np.uint8)
 
     def _count_characters(self) -> np.ndarray:
-        """How many characters begin before each block: [blocks + 1]."""
+        """Returns how many characters begin before each block: [blocks + 1]."""
         start, size = self._data.start, self._data.size
         counts = [
             np.count_nonzero(
@@ -171,13 +179,16 @@ class LazyArray:
             for place in range(0, size, BLOCK)
         ]
         if sum(counts) != self._size:
-            raise self._damaged(f"{sum(counts)} bytes for an array of {self._size}")
+            raise self._damage_error(
+                f"{sum(counts)} bytes for an array of {self._size}"
+            )
         return np.cumsum([0, *counts])
 
-    def _damaged(self, reason: str) -> UserError:
+    def _damage_error(self, reason: str) -> UserError:
+        """Returns the error on a damaged file."""
         return UserError(f"{self._source.path} is damaged ({reason}); get it again")
 
 
 def _begins(content: np.ndarray) -> np.ndarray:
-    """Whether a character of UTF-8 begins at each byte."""
+    """Returns whether a character of UTF-8 begins at each byte: [n] -> [n]."""
     return (content & 0xC0) != 0x80

@@ -16,10 +16,11 @@ RATIO_LIMIT = 300  # unpacked to packed; images shrink by half at most
 
 
 def load(path: pathlib.Path, key: str, scratch: pathlib.Path) -> LazyArray:
-    """The array `key` of an npz file.
+    """Returns an array of an npz file.
 
     Args:
-        scratch: folder for the array where the file is compressed.
+        key: its name.
+        scratch: folder for the array, if the file is compressed.
     """
     if header_lib.is_web_page(tree.beginning(path)):
         raise UserError(
@@ -45,9 +46,10 @@ def load(path: pathlib.Path, key: str, scratch: pathlib.Path) -> LazyArray:
 def _load(
     path: pathlib.Path, archive: zipfile.ZipFile, key: str, scratch: pathlib.Path
 ) -> LazyArray:
+    """Returns an array of an open npz file, as `load` does."""
     if f"{key}.npy" not in archive.namelist():
-        found = ", ".join(name.removesuffix(".npy") for name in archive.namelist())
-        raise UserError(f"{path} has no array {key!r}, found {found or 'none'}")
+        keys = ", ".join(name.removesuffix(".npy") for name in archive.namelist())
+        raise UserError(f"{path} has no array {key!r}, found {keys or 'none'}")
     entry = archive.getinfo(f"{key}.npy")
     if entry.compress_type == zipfile.ZIP_STORED:
         source, start = Source(path), _content_start(path, entry)
@@ -70,7 +72,7 @@ def _load(
 
 
 def _content_start(path: pathlib.Path, entry: zipfile.ZipInfo) -> int:
-    """Where the bytes of a stored member begin in the file."""
+    """Returns where the bytes of a member that is not compressed begin in the file."""
     with path.open("rb") as file:
         file.seek(entry.header_offset)
         header = file.read(30)
@@ -84,6 +86,7 @@ def _unpacked(
     entry: zipfile.ZipInfo,
     scratch: pathlib.Path,
 ) -> pathlib.Path:
+    """Unpacks a member to a file, and returns its path."""
     if entry.file_size > max(2**20, RATIO_LIMIT * entry.compress_size):
         raise UserError(
             f"{path} unpacks to over {RATIO_LIMIT} times its size, as a decompression "

@@ -1,4 +1,4 @@
-"""What a pickle should hold, checked: keys, arrays of pixels, lists of numbers."""
+"""Checks what a pickle should hold: keys, arrays of pixels, lists of numbers."""
 
 import pathlib
 from collections.abc import Mapping
@@ -9,49 +9,56 @@ import numpy as np
 from prwn_tf.data.formats.lazy_array import LazyArray
 from prwn_tf.errors import UserError
 
+MAX_LISTED = 5  # keys in a message
+
 
 def has_field(root: Any, key: str) -> bool:
-    """Whether a dictionary has a key, as text or as the bytes of Python 2."""
+    """Returns whether a value is a dictionary with a key.
+
+    The key may be text, or the bytes of Python 2.
+    """
     return isinstance(root, Mapping) and (key in root or key.encode() in root)
 
 
 def field(path: pathlib.Path, root: Any, key: str) -> Any:
-    """The value of a key that may be text or bytes."""
+    """Returns the value of a key, or raises if there is none."""
     if not has_field(root, key):
         raise UserError(f"{path} has no key {key!r}, found {keys(root)}; get it again")
     return root[key] if key in root else root[key.encode()]
 
 
 def keys(root: Any) -> str:
-    """What a pickle holds instead of what was looked for."""
+    """Returns the keys of a dictionary, or what the value is instead, for messages."""
     if not isinstance(root, Mapping):
         return kind(root)
-    some = [repr(text(key)) for key in list(root)[:5]]
-    return ", ".join(some) + " ..." * (len(root) > 5) if some else "an empty dictionary"
+    if not root:
+        return "an empty dictionary"
+    first = [repr(text(key)) for key in list(root)[:MAX_LISTED]]
+    return ", ".join(first) + " ..." * (len(root) > MAX_LISTED)
 
 
 def text(value: Any) -> str:
-    """Text that may have been pickled as bytes."""
+    """Returns text that may have been pickled as bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def kind(value: Any) -> str:
-    """What a value is, for messages."""
+    """Returns what a value is, for messages."""
     if isinstance(value, LazyArray):
         return f"an array of {value.shape} {value.dtype}"
     return f"a {type(value).__name__}"
 
 
 def check_pixels(path: pathlib.Path, key: str, pixels: Any) -> None:
-    """Raises unless it is an array of colour images."""
-    right = (
+    """Raises unless a value is an array of colour images."""
+    is_right = (
         isinstance(pixels, LazyArray)
         and pixels.dtype == np.uint8
         and len(pixels.shape) == 4
         and pixels.shape[3] == 3
         and min(pixels.shape[1:3]) > 0
     )
-    if not right:
+    if not is_right:
         raise UserError(
             f"{path}: {key!r} should be an array of images x height x width x 3 uint8, "
             f"found {kind(pixels)}"
@@ -59,21 +66,25 @@ def check_pixels(path: pathlib.Path, key: str, pixels: Any) -> None:
 
 
 def integers(path: pathlib.Path, key: str, value: Any) -> np.ndarray:
-    """A list of whole numbers in any form: [n] of int64."""
+    """Returns a list of whole numbers, which may have any form: [n] of int64."""
     if isinstance(value, LazyArray):
         value = value.read() if value.objects is None else value.objects
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
         return value.astype(np.int64)
-    whole = isinstance(value, list | tuple) and all(type(each) is int for each in value)
-    if whole and all(abs(number) < 2**62 for number in value):
+    if isinstance(value, list | tuple) and all(map(_is_whole_number, value)):
         return np.array(value, np.int64)
     raise UserError(
         f"{path}: {key!r} should be a list of whole numbers, found {kind(value)}"
     )
 
 
+def _is_whole_number(value: Any) -> bool:
+    """Returns whether a value is a whole number that fits in 64 bits."""
+    return type(value) is int and abs(value) < 2**62
+
+
 def names(path: pathlib.Path, key: str, value: Any) -> list[str]:
-    """A list of names in any form."""
+    """Returns a list of names, which may have any form."""
     if isinstance(value, LazyArray):
         value = value.read().tolist() if value.objects is None else value.objects
     if isinstance(value, Mapping) and all(type(number) is int for number in value):

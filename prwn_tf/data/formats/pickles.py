@@ -39,7 +39,7 @@ _DAMAGE = (
 
 
 def load(path: pathlib.Path) -> Any:
-    """What a pickle holds, with a LazyArray for every array.
+    """Returns what a pickle holds, with a LazyArray for every array.
 
     Example:
         >>> load(pathlib.Path("mini-imagenet-cache-test.pkl")).keys()
@@ -50,7 +50,7 @@ def load(path: pathlib.Path) -> Any:
         with path.open("rb", buffering=2**20) as file:
             _check_beginning(path, file.peek(512))
             machine = Machine(
-                file, find=arrays.find, call=arrays.call, build=arrays.build
+                file, look_up=arrays.look_up, call=arrays.call, build=arrays.build
             )
             return machine.run()
     except OSError as error:
@@ -68,13 +68,14 @@ def load(path: pathlib.Path) -> Any:
 
 
 def looks_like_one(beginning: bytes) -> bool:
-    """Whether a file that begins so is a pickle of a list or a dictionary."""
+    """Returns whether a file that begins so is a pickle of a list or a dictionary."""
     if beginning.startswith(b"\x80"):
         return 2 <= beginning[1] <= 5 if len(beginning) > 1 else False
     return beginning.startswith((b"(l", b"(d", b"]q", b"}q", b"](", b"}("))
 
 
 def _check_beginning(path: pathlib.Path, beginning: bytes) -> None:
+    """Raises if a file is empty or a web page."""
     if not beginning:
         raise UserError(f"{path} is empty: the download failed; get it again")
     if header.is_web_page(beginning):
@@ -85,6 +86,7 @@ def _check_beginning(path: pathlib.Path, beginning: bytes) -> None:
 
 
 def _in_one_line(error: Exception) -> str:
+    """Returns the message of an error, without line breaks."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -99,6 +101,7 @@ class _Type:
             raise ForbiddenError(f"an array of {self.dtype}")
 
     def finish(self, state: tuple[Any, ...]) -> None:
+        """Takes the byte order from the state that the pickle gives."""
         order = state[1].decode() if isinstance(state[1], bytes) else state[1]
         if self.dtype.kind in "biufU":
             self.dtype = self.dtype.newbyteorder(order)
@@ -136,20 +139,20 @@ class _Arrays:
         self._makers = makers
         self._known = {id(maker) for maker in makers.values()}
 
-    def find(self, module: str, name: str) -> Callable[..., Any]:
-        """What stands for a name, if it is one of ours."""
+    def look_up(self, module: str, name: str) -> Callable[..., Any]:
+        """Returns what stands for a name, or raises if it is none of ours."""
         if f"{module}.{name}" not in self._makers:
             raise ForbiddenError(f"{module}.{name}")
         return self._makers[f"{module}.{name}"]
 
     def call(self, maker: Any, arguments: tuple[Any, ...]) -> Any:
-        """The value that one of our names makes of the arguments."""
+        """Returns the value that one of our names makes of its arguments."""
         if id(maker) not in self._known:
             raise ForbiddenError(f"a call of {shown(maker)}")
         return maker(*arguments)
 
     def build(self, value: Any, state: Any) -> None:
-        """Gives an array or a type of elements what it holds."""
+        """Fills an array or a type of elements."""
         if isinstance(value, _Type):
             value.finish(state)
         elif isinstance(value, LazyArray):
@@ -159,11 +162,13 @@ class _Arrays:
             raise ForbiddenError(f"the state of a {type(value).__name__}")
 
     def _empty(self, *unused: Any) -> LazyArray:
+        """Returns an array that `build` will fill."""
         return LazyArray(self._source)
 
     def _from_buffer(
         self, data: Any, kind: _Type, shape: Any, order: str, *axes: Any
     ) -> LazyArray:
+        """Returns an array as protocol 5 writes it."""
         if order not in ("C", "F") or any(axis is not None for axis in axes):
             raise ForbiddenError(f"an array in order {shown(order)}")
         array = self._empty()
@@ -174,6 +179,7 @@ class _Arrays:
 def _fill(
     array: LazyArray, kind: _Type, shape: Any, data: Any, *, fortran: bool
 ) -> None:
+    """Fills an array with bytes or, if it is one of objects, with a list."""
     shape = tuple(shape)
     if not all(type(length) is int for length in shape):
         raise ForbiddenError(f"an array of shape {shown(shape)}")
@@ -186,6 +192,8 @@ def _fill(
 
 
 def _container(kind: type) -> Callable[..., Any]:
+    """Returns a function that makes containers of a kind."""
+
     def make(*contents: Any) -> Any:
         # A range is written in a few bytes and would be made a list of any length.
         if not all(isinstance(part, list | tuple | dict | set) for part in contents):
@@ -200,7 +208,10 @@ def _container(kind: type) -> Callable[..., Any]:
 
 
 def _encoded(content: Any = b"", *unused: Any) -> bytes | Span:
-    """Bytes that were written as text, each byte as the character of its number."""
+    """Returns bytes, which Python 2 writes as text.
+
+    Each byte is the character of its number.
+    """
     if isinstance(content, str):
         return content.encode("latin-1")
     if isinstance(content, bytes | Span):
@@ -209,10 +220,12 @@ def _encoded(content: Any = b"", *unused: Any) -> bytes | Span:
 
 
 def _scalar(kind: _Type, data: Any = b"") -> Any:
+    """Returns a number of NumPy as one of Python."""
     if kind.dtype.kind == "O" or not isinstance(data, bytes):
         raise ForbiddenError("a single object as a number")
     return np.frombuffer(data, kind.dtype)[0].item()
 
 
 def _not_called(*unused: Any) -> None:
+    """Raises, because pickles name this type and do not call it."""
     raise ForbiddenError("a call of numpy.ndarray")

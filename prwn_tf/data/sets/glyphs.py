@@ -26,10 +26,10 @@ CLASSES = {"train": 400, "val": 80, "test": 160}
 # A character, in units of the grid's side.
 STROKES = (2, 4)
 GRID = 4  # points along a side
-SHORTEST = 0.6  # from end to end of a stroke
+MIN_LENGTH = 0.6  # from end to end of a stroke
 BENDS = (-0.6, 0.0, 0.6)  # of either half of a stroke, in units of its length
-JOINED = 0.5  # how often a stroke starts on an earlier one
-APART = 0.2  # mean distance from the earlier strokes, so that none hides another
+JOINT_SHARE = 0.5  # how often a stroke starts on an earlier one
+MIN_DISTANCE = 0.2  # mean, from the earlier strokes, so that none hides another
 
 # A hand: how far it strays from the character, in units of the character's longer side.
 SHAKE = 0.1  # standard deviation of a control point
@@ -51,19 +51,19 @@ def build(directory: pathlib.Path, *, seed: int = 0) -> None:
     about = {
         "dataset": "glyphs",
         "version": VERSION,
-        "source": "drawn by prwn_tf.data.glyphs",
+        "source": "drawn by prwn_tf.data.sets.glyphs",
         "seed": seed,
     }
-    todo = [(split, index) for split in CLASSES for index in range(CLASSES[split])]
+    classes = [(split, index) for split in CLASSES for index in range(CLASSES[split])]
     with writer_lib.StoreWriter(
         directory, image_shape=(SIZE, SIZE, 1), about=about
     ) as writer:
-        for split, index in tqdm.tqdm(todo, "glyphs", unit=" classes", disable=None):
+        for split, index in tqdm.tqdm(classes, "glyphs", unit=" classes", disable=None):
             writer.add(split, f"{split}{index:03}", draw_class(seed, split, index))
 
 
 def draw_class(seed: int, split: str, index: int) -> np.ndarray:
-    """All drawings of one class: [DRAWINGS, SIZE, SIZE, 1] of uint8, bright on 0."""
+    """Returns the drawings of one class, bright on 0: [DRAWINGS, SIZE, SIZE, 1]."""
     random = _stream(seed, split, index)
     character = _character(random)  # [strokes, 4, 2]
     shaken = character + SHAKE * _bell(random, (DRAWINGS, *character.shape))
@@ -72,9 +72,9 @@ def draw_class(seed: int, split: str, index: int) -> np.ndarray:
 
 
 def _stream(seed: int, split: str, index: int) -> np.random.Generator:
-    """The random numbers of one class.
+    """Returns the random numbers of one class.
 
-    Only `random()` is ever called on it: NumPy promises the bits of Philox for good,
+    Only `random()` is ever called on them: NumPy promises the bits of Philox for good,
     but may change how it makes other distributions of them.
     """
     key = (VERSION, reader.SPLITS.index(split), index)
@@ -84,43 +84,53 @@ def _stream(seed: int, split: str, index: int) -> np.random.Generator:
 
 
 def _below(random: np.random.Generator, limit: int) -> int:
-    """A whole number from 0 to limit - 1."""
+    """Draws a whole number from 0 to limit - 1."""
     return int(limit * random.random())
 
 
 def _uniform(random: np.random.Generator, low: float, high: float) -> np.ndarray:
-    """One number for each drawing: [DRAWINGS]."""
+    """Draws a number for each drawing: [DRAWINGS]."""
     return low + (high - low) * random.random(DRAWINGS)
 
 
 def _bell(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Nearly normal numbers of variance 1, without outliers: a sum of three uniform."""
+    """Draws nearly normal numbers of variance 1, without outliers.
+
+    Each is a sum of three uniform ones.
+    """
     return 2 * (random.random((3, *shape)).sum(axis=0) - 1.5)
 
 
 def _character(random: np.random.Generator) -> np.ndarray:
-    """Control points of strokes whose longer side together is 1: [strokes, 4, 2]."""
-    fewest, most = STROKES
-    wanted = fewest + _below(random, most - fewest + 1)
+    """Draws the control points of strokes: [strokes, 4, 2].
+
+    The longer side of all of them together is 1.
+    """
+    least, most = STROKES
+    wanted = least + _below(random, most - least + 1)
     strokes = _stroke(random)[np.newaxis]
     while len(strokes) < wanted:
-        start = _joint(random, strokes) if random.random() < JOINED else None
+        start = _joint(random, strokes) if random.random() < JOINT_SHARE else None
         stroke = _stroke(random, start)[np.newaxis]
-        if _mean_distance(_curves(stroke), _curves(strokes)) >= APART:
+        if _mean_distance(_curves(stroke), _curves(strokes)) >= MIN_DISTANCE:
             strokes = np.concatenate([strokes, stroke])
     return strokes / np.ptp(_curves(strokes), axis=0).max()
 
 
 def _joint(random: np.random.Generator, strokes: np.ndarray) -> np.ndarray:
-    """The start, middle or end of one of the strokes: [strokes, 4, 2] -> [2]."""
+    """Draws the start, middle or end of a stroke: [strokes, 4, 2] -> [2]."""
     stroke = strokes[_below(random, len(strokes))]
     return _bernstein(np.array([0, 0.5, 1])[_below(random, 3)]) @ stroke
 
 
 def _stroke(random: np.random.Generator, start: np.ndarray | None = None) -> np.ndarray:
-    """Control points of a line, arc, hook or S, from `start` if it is given: [4, 2]."""
+    """Draws the control points of a line, arc, hook or S: [4, 2].
+
+    Args:
+        start: where it begins, if that is given: [2].
+    """
     chord = np.zeros(2)
-    while np.hypot(*chord) < SHORTEST:
+    while np.hypot(*chord) < MIN_LENGTH:
         first, last = np.floor(GRID * random.random((2, 2))) / (GRID - 1)
         first = first if start is None else start
         chord = last - first
@@ -137,25 +147,25 @@ def _stroke(random: np.random.Generator, start: np.ndarray | None = None) -> np.
 
 
 def _curves(strokes: np.ndarray) -> np.ndarray:
-    """Points along the strokes: [..., strokes, 4, 2] -> [..., points, 2]."""
+    """Returns points along strokes: [..., strokes, 4, 2] -> [..., points, 2]."""
     points = _bernstein(np.linspace(0, 1, SAMPLES)) @ strokes
     return points.reshape(*strokes.shape[:-3], -1, 2)
 
 
 def _bernstein(time: np.ndarray) -> np.ndarray:
-    """Weights of a cubic Bezier curve's control points: [...] -> [..., 4]."""
+    """Returns the weights of a cubic curve's control points: [...] -> [..., 4]."""
     rest = 1 - time
     return np.stack([rest**3, 3 * rest**2 * time, 3 * rest * time**2, time**3], axis=-1)
 
 
 def _mean_distance(points: np.ndarray, others: np.ndarray) -> float:
-    """Mean over `points` of the distance to the nearest of `others`."""
+    """Returns the mean distance of `points` to the nearest of `others`."""
     squares = np.square(points[:, np.newaxis] - others).sum(axis=-1)  # [points, others]
     return np.sqrt(squares.min(axis=1)).mean()
 
 
 def _hands(random: np.random.Generator) -> np.ndarray:
-    """What each hand does to (x, y) rows: [DRAWINGS, 2, 2]."""
+    """Draws what each hand does to (x, y) rows: [DRAWINGS, 2, 2]."""
     slant = _uniform(random, -SLANT, SLANT)
     turn = _uniform(random, -TURN, TURN)
     stretch = np.exp(_uniform(random, -STRETCH, STRETCH) / 2)
@@ -168,7 +178,7 @@ def _hands(random: np.random.Generator) -> np.ndarray:
 
 
 def _matrices(*entries: np.ndarray) -> np.ndarray:
-    """Matrices of four entries [DRAWINGS], given row by row: [DRAWINGS, 2, 2]."""
+    """Returns matrices of four entries [DRAWINGS], row by row: [DRAWINGS, 2, 2]."""
     return np.stack(entries, axis=-1).reshape(-1, 2, 2)
 
 

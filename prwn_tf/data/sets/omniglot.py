@@ -184,12 +184,12 @@ def _check_complete(origin: str, images: Mapping[str, Mapping[int, Any]]) -> Non
     if len(missing) == len(images):
         raise UserError(
             f"{origin} holds no Omniglot drawing (Alphabet/characterNN/NNNN_NN.png); "
-            f"{sources.ACCEPTED}"
+            f"{sources.REMEDY}"
         )
     if missing:
         raise UserError(
             f"{origin} lacks {len(missing):,} of {_count(images, 'character')}: "
-            f"{sources.listed(missing)}; {sources.ACCEPTED}"
+            f"{sources.listed(missing)}; {sources.REMEDY}"
         )
     uneven = [
         f"{name} has {len(by_drawer)}"

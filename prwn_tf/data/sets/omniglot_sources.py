@@ -25,7 +25,7 @@ ZIPS = {
         "1f61a8f3366785b057fc117d9228e78a16e3d976c8953b2a10fcc74cf0609cee"
     ),
 }
-ACCEPTED = (
+REMEDY = (
     "give --source the folder with images_background and images_evaluation, the folder "
     "of their two zips, or one archive of both"
 )
@@ -66,7 +66,7 @@ def listed(names: Sequence[str]) -> str:
 def from_disk(source: pathlib.Path) -> Source:
     """Returns the drawings in a folder or an archive."""
     if not source.exists():
-        raise UserError(f"{source} does not exist; {ACCEPTED}")
+        raise UserError(f"{source} does not exist; {REMEDY}")
     try:
         parts = _parts(source)
         described = [_described(part) for part in parts]
@@ -119,7 +119,7 @@ def _check_pickles(paths: Sequence[pathlib.Path]) -> None:
             raise UserError(
                 f"{path} is a pickle; that of Ren et al., train_vinyals_aug90.pkl, has "
                 "drawings that are shrunk and turned already, and not who drew them: "
-                f"{ACCEPTED}"
+                f"{REMEDY}"
             )
 
 

@@ -1,6 +1,6 @@
-"""Which classes belong to which split, as published.
+"""Which characters of Omniglot belong to which split, as published.
 
-These tables are facts about the data sets, in the smallest form that can be read.
+The table is facts about the data set, in the smallest form that can be read.
 """
 
 # Omniglot, split by Vinyals et al. (2016): the characters that each split takes from
@@ -70,7 +70,7 @@ OMNIGLOT = {
 def omniglot_characters(
     alphabets: dict[str, dict[str, int]] = OMNIGLOT,
 ) -> dict[str, list[str]]:
-    """The `Alphabet/characterNN` of each split, in order.
+    """Returns the `Alphabet/characterNN` of each split, in order.
 
     Example:
         >>> omniglot_characters()["test"][0]

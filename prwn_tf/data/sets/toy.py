@@ -31,7 +31,7 @@ def build(name: str, directory: pathlib.Path, *, seed: int = 0) -> None:
     about = {
         "dataset": name,
         "version": VERSION,
-        "source": "drawn by prwn_tf.data.toy",
+        "source": "drawn by prwn_tf.data.sets.toy",
         "seed": seed,
     }
     with writer_lib.StoreWriter(
@@ -43,7 +43,7 @@ def build(name: str, directory: pathlib.Path, *, seed: int = 0) -> None:
 
 
 def draw(name: str, seed: int, split: str) -> np.ndarray:
-    """The points of every class: [classes, points, 2] of float32."""
+    """Returns the points of every class: [classes, points, 2] of float32."""
     key = (VERSION, reader.SPLITS.index(split))
     random = np.random.Generator(
         np.random.Philox(np.random.SeedSequence(seed, spawn_key=key))
@@ -54,7 +54,7 @@ def draw(name: str, seed: int, split: str) -> np.ndarray:
 
 
 def _spiral(random: np.random.Generator, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Radius and angle, both [ARMS, points]."""
+    """Draws radius and angle, both [ARMS, points]."""
     along = 2 * np.pi * (1 - random.random((ARMS, points)))  # in (0, 2 pi]
     turned = 2 * np.pi * np.arange(ARMS)[:, None] / ARMS
     return along, along + turned
@@ -63,7 +63,10 @@ def _spiral(random: np.random.Generator, points: int) -> tuple[np.ndarray, np.nd
 def _gaussian_circles(
     random: np.random.Generator, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Radius and angle, both [RINGS, points], by the inverse of the distribution."""
+    """Draws radius and angle, both [RINGS, points].
+
+    The radius is drawn by the inverse of its distribution.
+    """
     share = (np.arange(RINGS)[:, None] + random.random((RINGS, points))) / RINGS
     radius = np.sqrt(-2 * np.log1p(-share))
     return radius, 2 * np.pi * random.random((RINGS, points))

@@ -200,7 +200,7 @@ _TIERED = {
 
 
 def mini() -> dict[str, list[str]]:
-    """The 64, 16 and 20 wnids of mini-ImageNet's splits.
+    """Returns the 64, 16 and 20 wnids of mini-ImageNet's splits.
 
     Example:
         >>> mini()["train"][0]
@@ -210,7 +210,7 @@ def mini() -> dict[str, list[str]]:
 
 
 def tiered() -> dict[str, list[str]]:
-    """The 351, 97 and 160 wnids of tiered-ImageNet's splits, category by category."""
+    """Returns the 351, 97 and 160 wnids of tiered-ImageNet's splits, by category."""
     return {
         split: [wnid for digits in categories.values() for wnid in _wnids(digits)]
         for split, categories in _TIERED.items()
@@ -218,4 +218,5 @@ def tiered() -> dict[str, list[str]]:
 
 
 def _wnids(digits: str) -> list[str]:
+    """Returns the wnids that a table gives by their digits."""
     return [f"n{number}" for number in digits.split()]

@@ -26,7 +26,13 @@ class PartialStore:
     """The image files of a folder, class by class, and their journal."""
 
     def __init__(self, folder: pathlib.Path, image_bytes: int, key: str | None):
-        """Takes up what another program with the same `key` wrote; None: never."""
+        """Names the folder, which `open` makes.
+
+        Args:
+            image_bytes: of one image.
+            key: what a killed program wrote is taken up if its key was the same; None
+                takes up nothing.
+        """
         self.folder = folder
         self.classes: dict[str, dict[str, int]] = {}  # split -> class -> images
         self.dropped: list[str] = []  # images that were left out, and why
@@ -35,7 +41,7 @@ class PartialStore:
         self._splits: dict[str, _SplitFile] = {}
 
     def open(self, splits: Sequence[str]) -> None:
-        """Locks the folder and opens a file for each of the splits."""
+        """Locks the folder and opens a file for each split."""
         self._journal = locks.hold(self.folder / JOURNAL)
         try:
             self._begin(splits)
@@ -44,6 +50,7 @@ class PartialStore:
             raise
 
     def _begin(self, splits: Sequence[str]) -> None:
+        """Takes up what a killed program wrote, and begins the journal anew."""
         kept = self._recover(self._read_journal())
         self._remove_leftovers()
         self._journal.truncate(0)
@@ -57,7 +64,11 @@ class PartialStore:
     def append(
         self, split: str, name: str, batches: Iterable[np.ndarray], dropped: list[str]
     ) -> None:
-        """Writes a class; `dropped` may grow while the batches are made."""
+        """Writes a class to its split's file, and then to the journal.
+
+        Args:
+            dropped: images that were left out; it may grow while batches are made.
+        """
         file, images, checksum = self._file(split), 0, 0
         for batch in batches:
             content = np.ascontiguousarray(batch).reshape(-1).view(np.uint8)
@@ -78,22 +89,22 @@ class PartialStore:
         )
 
     def digest(self, split: str) -> str:
-        """SHA-256 of what the split's file holds, in hexadecimal."""
+        """Returns the SHA-256 of what a split's file holds, in hexadecimal."""
         return self._splits[split].digest()
 
     def flush(self) -> None:
-        """Brings everything to the disk."""
+        """Brings everything to the disk, and closes the files of the splits."""
         for file in self._splits.values():
             file.close()
 
     def move(self, directory: pathlib.Path) -> None:
-        """Gives the finished folder its place, and the lock away after that."""
+        """Gives the finished folder its place, and frees the lock after that."""
         self.folder.rename(directory)
         (directory / JOURNAL).unlink()
         self._journal.close()
 
     def leave(self) -> None:
-        """Stops writing and keeps what is there to be taken up again."""
+        """Stops writing, and keeps what is there for another program to take up."""
         for file in self._splits.values():
             file.abandon()
         self._journal.close()
@@ -104,7 +115,11 @@ class PartialStore:
         self.leave()
 
     def _file(self, split: str, *, recover: bool = False) -> "_SplitFile":
-        """The file of a split, begun if need be."""
+        """Returns the file of a split, which is opened if need be.
+
+        Args:
+            recover: whether what is in the file stays, to be accepted.
+        """
         if split not in self._splits:
             path = self.folder / f"{split}.bin"
             self._splits[split] = _SplitFile(path, recover=recover)
@@ -112,7 +127,7 @@ class PartialStore:
         return self._splits[split]
 
     def _read_journal(self) -> list[dict[str, Any]]:
-        """The finished classes of an earlier program that wrote the same."""
+        """Returns the classes that an earlier program of the same key has finished."""
         self._journal.seek(0)
         try:
             lines = self._journal.read().split("\n")[:-1]  # the last may be cut short
@@ -125,7 +140,7 @@ class PartialStore:
         return entries if same and whole else []
 
     def _recover(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Takes up classes that are whole in their files; returns those."""
+        """Takes up the classes that are whole in their files, and returns those."""
         kept = []
         for entry in entries:
             split, size = entry["split"], entry["images"] * self._image_bytes
@@ -138,18 +153,20 @@ class PartialStore:
         return kept
 
     def _remove_leftovers(self) -> None:
+        """Deletes files that are not of this data set."""
         ours = {JOURNAL, *(f"{split}.bin" for split in self._splits)}
         for path in self.folder.iterdir():
             if path.name not in ours:
                 path.unlink()
 
     def _write_line(self, content: dict[str, Any]) -> None:
+        """Appends a line to the journal."""
         self._journal.write(json.dumps(content) + "\n")
         self._journal.flush()
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether a line of a journal is what `append` writes."""
+    """Returns whether a line of a journal is one that `append` writes."""
     kinds = {"split": str, "name": str, "images": int, "checksum": int, "dropped": list}
     return (
         isinstance(entry, dict)
@@ -158,7 +175,7 @@ def _is_entry(entry: Any) -> bool:
         and all(map(manifest.is_text, [entry["name"], *entry["dropped"]]))
         # It names a file.
         and entry["split"] in (*manifest.SPLITS, manifest.UNLABELED)
-        and 0 <= entry["images"] < manifest.MOST
+        and 0 <= entry["images"] < manifest.NUMBER_LIMIT
     )
 
 
@@ -171,14 +188,14 @@ class _SplitFile:
         self._size = 0  # bytes that are hashed
 
     def accept(self, size: int, checksum: int) -> bool:
-        """Whether the next `size` bytes have the checksum; then they are kept."""
-        hashed, found, left = self._hash.copy(), 0, size
+        """Keeps the next `size` bytes if they have the checksum; returns whether."""
+        hashed, crc, left = self._hash.copy(), 0, size
         self._file.seek(self._size)
         while left and (block := self._file.read(min(BLOCK, left))):
             hashed.update(block)
-            found = zlib.crc32(block, found)
+            crc = zlib.crc32(block, crc)
             left -= len(block)
-        if left or found != checksum:
+        if left or crc != checksum:
             return False
         self._hash, self._size = hashed, self._size + size
         return True
@@ -189,21 +206,26 @@ class _SplitFile:
         self._file.truncate()
 
     def write(self, content: np.ndarray) -> None:
+        """Appends bytes."""
         self._file.write(content)
         self._hash.update(content)
 
     def flush(self) -> None:
+        """Hands what was written to the system."""
         self._file.flush()
 
     def digest(self) -> str:
+        """Returns the SHA-256 of what was accepted and written, in hexadecimal."""
         return self._hash.hexdigest()
 
     def close(self) -> None:
+        """Closes the file when it is on the disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
 
     def abandon(self) -> None:
+        """Closes the file, whether it is whole or not."""
         # Closing flushes, which fails again where the disk is full.
         with contextlib.suppress(OSError):
             self._file.close()

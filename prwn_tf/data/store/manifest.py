@@ -1,4 +1,4 @@
-"""The manifest of a prepared data set, read as a stranger's file: all of it checked."""
+"""The manifest of a prepared data set, which is read as a stranger's file."""
 
 import pathlib
 from collections.abc import Iterable
@@ -12,21 +12,21 @@ FORMAT = 1
 SPLITS = ("train", "val", "test")
 UNLABELED = "unlabeled"  # beside the splits; its only class has the same name
 DTYPES = ("uint8", "float32")  # of a pixel, of a coordinate
-MOST = 2**48  # of any number, so that products of a few fit in 64 bits
+NUMBER_LIMIT = 2**48  # of any number, so that products of a few fit in 64 bits
 
 
 def read(directory: pathlib.Path) -> dict[str, Any]:
-    """What the manifest in a folder says, if it is whole."""
+    """Returns the manifest in a folder, or raises if any of it is wrong."""
     path = directory / FILE
     remedy = f"delete {directory} and prepare the data again"
     try:
         content = files.read_json(path)
     except UserError as error:
         raise UserError(f"{error}; {remedy}") from error
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != FORMAT:
+    version = content.get("format") if isinstance(content, dict) else None
+    if version != FORMAT:
         raise UserError(
-            f"{path} has format {found!r}, this version reads {FORMAT}; {remedy}"
+            f"{path} has format {version!r}, this version reads {FORMAT}; {remedy}"
         )
     try:
         _check(content)
@@ -36,7 +36,10 @@ def read(directory: pathlib.Path) -> dict[str, Any]:
 
 
 def is_dataset(directory: str | pathlib.Path) -> bool:
-    """Whether a folder's manifest is that of a prepared data set, at first sight."""
+    """Returns whether a folder has a manifest like that of a data set.
+
+    Only its main entries are looked at.
+    """
     try:
         content = files.read_json(pathlib.Path(directory, FILE))
     except UserError:
@@ -45,6 +48,7 @@ def is_dataset(directory: str | pathlib.Path) -> bool:
 
 
 def _check(content: dict[str, Any]) -> None:
+    """Raises an error of any of several types if an entry is not what it should be."""
     height, width, channels = content["image_shape"]
     _check_numbers([height, width, channels], least=1)
     if content.get("dtype", "uint8") not in DTYPES:
@@ -60,11 +64,15 @@ def _check(content: dict[str, Any]) -> None:
 
 
 def is_text(value: Any) -> bool:
-    """Whether it can be printed; JSON can hold halves of characters."""
+    """Returns whether a value is text that can be printed.
+
+    JSON can hold halves of characters.
+    """
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def _check_numbers(numbers: Iterable[Any], least: int = 0) -> None:
+    """Raises unless all values are whole numbers from `least` to `NUMBER_LIMIT`."""
     for number in numbers:
-        if type(number) is not int or not least <= number < MOST:
+        if type(number) is not int or not least <= number < NUMBER_LIMIT:
             raise ValueError(f"number {number!r}")

@@ -73,18 +73,19 @@ class ClassStore:
         return int(min(self.counts, default=0))
 
     def rows(self, class_index: int) -> range:
-        """The rows of one class."""
+        """Returns the rows of one class."""
         return range(*self.offsets[class_index : class_index + 2])
 
     def labels(self) -> np.ndarray:
-        """The class of every row: [images]."""
+        """Returns the class of every row: [images]."""
         return np.repeat(np.arange(len(self.names)), self.counts)
 
     def read(self, rows: np.ndarray) -> np.ndarray:
-        """Copies of the images at `rows`: [n] -> [n, height, width, channels].
+        """Returns copies of images: rows [n] -> [n, height, width, channels].
 
-        Reads by offset instead of through the map: pages touched through a map count
-        as resident memory, and a random walk over a 9 GB file touches all of them.
+        They are read by offset and not through the map: pages touched through a map
+        count as resident memory, and a random walk over a 9 GB file touches all of
+        them.
         """
         images = np.empty((len(rows), *self.image_shape), self.dtype)
         size = images[:1].nbytes
@@ -96,14 +97,16 @@ class ClassStore:
         return images
 
     def bytes_on_disk(self) -> int:
-        """The size of the file, which from now on is the one that is read.
+        """Returns the size of the file, and keeps the file open.
 
-        A data set that is replaced while a program runs stays as it was for it.
+        If the data set is replaced while a program runs, the program goes on with what
+        it has opened.
         """
         return os.fstat(self._descriptor).st_size
 
     @functools.cached_property
     def _descriptor(self) -> int:
+        """The open file, which is closed with the store."""
         descriptor = os.open(self.path, os.O_RDONLY)
         weakref.finalize(self, os.close, descriptor)
         return descriptor
@@ -111,24 +114,26 @@ class ClassStore:
 
 @dataclasses.dataclass(frozen=True)
 class JoinedStore:
-    """A split followed by images of no class, for reading alone."""
+    """A split and then images of no class, as one store to read from."""
 
     split: ClassStore
     unlabeled: ClassStore
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of an image."""
         return self.split.image_shape
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of a pixel."""
         return self.split.dtype
 
     def __len__(self) -> int:
         return len(self.split) + len(self.unlabeled)
 
     def read(self, rows: np.ndarray) -> np.ndarray:
-        """Copies of the images at `rows`: [n] -> [n, height, width, channels]."""
+        """Returns copies of images: rows [n] -> [n, height, width, channels]."""
         images = np.empty((len(rows), *self.image_shape), self.dtype)
         beyond = rows >= len(self.split)
         images[~beyond] = self.split.read(rows[~beyond])
@@ -137,14 +142,17 @@ class JoinedStore:
 
 
 def training_store(stores: Mapping[str, ClassStore]) -> ClassStore | JoinedStore:
-    """What training episodes are read from: with the images of no class, if any."""
+    """Returns what training episodes are read from.
+
+    Images of no class are part of it, if there are any.
+    """
     if UNLABELED not in stores:
         return stores["train"]
     return JoinedStore(stores["train"], stores[UNLABELED])
 
 
 def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
-    """The splits of a prepared data set, after a check of its manifest and sizes.
+    """Returns the splits of a prepared data set, if its manifest and sizes are right.
 
     Images of no class are one more store, `UNLABELED`, if the data set has any.
     """
@@ -165,30 +173,31 @@ def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
 
 
 def verify(directory: pathlib.Path) -> None:
-    """Compares the hash of every file with the manifest's."""
+    """Raises unless every file has the hash that the manifest gives it."""
     splits = read_manifest(directory)["splits"]
     for split, store in open_dataset(directory).items():
-        expected, found = splits[split]["sha256"], files.sha256(store.path)
-        if found != expected:
+        expected, sha256 = splits[split]["sha256"], files.sha256(store.path)
+        if sha256 != expected:
             raise UserError(
-                f"{store.path} was altered: expected sha256 {expected}, found {found}; "
-                "prepare the data again"
+                f"{store.path} was altered: expected sha256 {expected}, found "
+                f"{sha256}; prepare the data again"
             )
 
 
 def _check_size(store: ClassStore) -> None:
+    """Raises unless a split's file has as many bytes as its images take."""
     expected = len(store) * image_bytes(store.image_shape, store.dtype)
     try:
-        found = store.bytes_on_disk()
+        size = store.bytes_on_disk()
     except FileNotFoundError:
-        found = "no such file"
-    if found != expected:
+        size = "no such file"
+    if size != expected:
         raise UserError(
-            f"{store.path} should have {expected} bytes, found {found}; "
+            f"{store.path} should have {expected} bytes, found {size}; "
             "prepare the data again"
         )
 
 
 def image_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
-    """What one image takes."""
+    """Returns the bytes of one image."""
     return int(np.prod(shape)) * dtype.itemsize

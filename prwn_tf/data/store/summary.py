@@ -7,20 +7,20 @@ from prwn_tf.data import tree
 from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
 
-NAMED = 5
+MAX_LISTED = 5  # names in a line
 
 
 def lines(directory: pathlib.Path) -> list[str]:
-    """Splits, size, and what was left out or is unlike the published data set."""
+    """Returns a line for each split, for the size, and for what is not as published."""
     manifest = reader.read_manifest(directory)
     try:
-        found = [
-            *_splits(manifest),
-            *_skipped(manifest),
-            *_partial(manifest),
-            *_uneven(manifest),
+        unsafe = [
+            *_split_lines(manifest),
+            *_skipped_lines(manifest),
+            *_partial_lines(manifest),
+            *_uneven_lines(manifest),
         ]
-        return [tree.plain(line) for line in found]
+        return [tree.plain(line) for line in unsafe]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{directory / reader.MANIFEST} is damaged ({error!r}); prepare the data "
@@ -28,59 +28,64 @@ def lines(directory: pathlib.Path) -> list[str]:
         ) from error
 
 
-def _splits(manifest: dict[str, Any]) -> list[str]:
+def _split_lines(manifest: dict[str, Any]) -> list[str]:
+    """Returns the classes and images of each split, and the size of it all."""
     splits = manifest["splits"]
-    found = [
+    counts = [
         f"{split}: {len(splits[split]['classes']):,} classes, "
         f"{splits[split]['images']:,} images{_smallest(splits[split]['classes'])}"
         for split in reader.SPLITS
     ]
     if reader.UNLABELED in splits:
-        found.append(f"without a class: {splits[reader.UNLABELED]['images']:,} images")
+        counts.append(f"without a class: {splits[reader.UNLABELED]['images']:,} images")
     size = sum(part["bytes"] for part in splits.values())
     shape = "x".join(map(str, manifest["image_shape"]))
-    return [*found, f"all of {shape}, {size:,} bytes"]
+    return [*counts, f"all of {shape}, {size:,} bytes"]
 
 
 def _smallest(classes: dict[str, int]) -> str:
-    """The class that bounds the episodes, if some are smaller than others."""
+    """Returns the smallest class, which bounds the episodes; "" if all are alike."""
     if len(set(classes.values())) < 2:
         return ""
     name = min(classes, key=classes.__getitem__)
     return f", {classes[name]:,} in the smallest ({name})"
 
 
-def _skipped(manifest: dict[str, Any]) -> list[str]:
+def _skipped_lines(manifest: dict[str, Any]) -> list[str]:
+    """Returns a line on what was left out, if anything was."""
     counts = manifest.get("skipped") or {}
     if not counts:
         return []
     what = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     unreadable = manifest.get("unreadable") or []
-    return [f"skipped: {what}{_some(unreadable)}"]
+    return [f"skipped: {what}{_in_brackets(unreadable)}"]
 
 
-def _partial(manifest: dict[str, Any]) -> list[str]:
+def _partial_lines(manifest: dict[str, Any]) -> list[str]:
+    """Returns a line on classes that are missing, if any are."""
     if "partial" not in manifest:
         return []
     partial = manifest["partial"]
     return [
         f"partial: {partial['missing']} of {partial['of']} classes are missing"
-        f"{_some(partial['classes'])}"
+        f"{_in_brackets(partial['classes'])}"
     ]
 
 
-def _uneven(manifest: dict[str, Any]) -> list[str]:
+def _uneven_lines(manifest: dict[str, Any]) -> list[str]:
+    """Returns a line on classes of another size than published, if any are."""
     if "uneven" not in manifest:
         return []
     published, classes = manifest["uneven"]["published"], manifest["uneven"]["classes"]
     counts = [f"{name} has {count}" for name, count in classes.items()]
     return [
         f"unlike the published {published} images a class, {len(classes)} classes "
-        f"have others{_some(counts)}"
+        f"have others{_in_brackets(counts)}"
     ]
 
 
-def _some(names: list[str]) -> str:
+def _in_brackets(names: list[str]) -> str:
+    """Returns the first few names in brackets, or "" if there are none."""
     if not names:
         return ""
-    return f" ({', '.join(names[:NAMED])}{', ...' * (len(names) > NAMED)})"
+    return f" ({', '.join(names[:MAX_LISTED])}{', ...' * (len(names) > MAX_LISTED)})"

@@ -1,6 +1,6 @@
-"""Writes the data set that `store` reads.
+"""Writes the data sets that `reader` reads.
 
-It is written beside its place and renamed when it is whole.
+A data set is written beside its place, and renamed when it is whole.
 """
 
 import pathlib
@@ -34,7 +34,16 @@ class StoreWriter:
         dtype: str = "uint8",
         resume_key: str | None = None,
     ):
-        """A killed writer's classes are taken up by the next of the same resume_key."""
+        """Says what is to be written; nothing is written yet.
+
+        Args:
+            directory: where the data set is to appear.
+            image_shape: height, width, channels.
+            about: further entries of the manifest, which may be changed until the end.
+            dtype: of a pixel.
+            resume_key: the classes of a killed writer are taken up by the next one of
+                the same key; None takes up nothing.
+        """
         self.about = dict(about)
         self._directory = directory
         self._image_shape = tuple(image_shape)
@@ -65,8 +74,8 @@ class StoreWriter:
         """Appends one class that need not fit in memory.
 
         Args:
-            dropped: what was left out of the class and why, complete when the last
-                batch is made.
+            dropped: what was left out of the class and why. It may grow while batches
+                are made.
         """
         if self.has(split, name):
             raise UserError(f"two classes of the {split} split are called {name!r}")
@@ -79,11 +88,11 @@ class StoreWriter:
             )
 
     def has(self, split: str, name: str) -> bool:
-        """Whether the class is written, by this writer or a killed one before it."""
+        """Returns whether a class is written, by this writer or a killed one."""
         return name in self._partial.classes.get(split, {})
 
     def images_of(self, split: str, name: str) -> int:
-        """The images of a class that is written."""
+        """Returns the number of images of a class that is written."""
         return self._partial.classes[split][name]
 
     @property
@@ -92,6 +101,7 @@ class StoreWriter:
         return self._partial.dropped
 
     def _checked(self, name: str, images: np.ndarray) -> np.ndarray:
+        """Returns the images, or raises if they are of another shape or type."""
         if images.dtype != self._dtype or images.shape[1:] != self._image_shape:
             raise ValueError(
                 f"class {name!r}: expected {self._dtype} images of "
@@ -111,12 +121,14 @@ class StoreWriter:
             raise
 
     def _give_up(self, kind: type[BaseException]) -> None:
+        """Leaves what is written to be taken up after a stop; else deletes it."""
         if self._resumable and kind in (KeyboardInterrupt, SystemExit):
             self._partial.leave()
         else:
             self._partial.remove()
 
     def _publish(self) -> None:
+        """Puts the data set in its place, instead of the one that is there."""
         self._partial.flush()
         files.write_json(self._partial.folder / manifest.FILE, self._manifest())
         check_replaceable(self._directory)
@@ -128,6 +140,7 @@ class StoreWriter:
         shutil.rmtree(old, ignore_errors=True)
 
     def _manifest(self) -> dict[str, Any]:
+        """Returns the manifest of what is written."""
         size = image_bytes(self._image_shape, self._dtype)
         return {
             "format": manifest.FORMAT,
@@ -147,13 +160,13 @@ class StoreWriter:
 
 
 def check_replaceable(directory: pathlib.Path) -> None:
-    """Raises if publishing would delete files that are no data set of ours."""
+    """Raises if a data set at `directory` would replace something else."""
     if not directory.exists():
         return
     parts = (*manifest.SPLITS, manifest.UNLABELED)
     ours = {manifest.FILE, JOURNAL, *(f"{part}.bin" for part in parts)}
-    found = {path.name for path in directory.iterdir()} if directory.is_dir() else {""}
-    if found and not (found <= ours and manifest.is_dataset(directory)):
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else {""}
+    if names and not (names <= ours and manifest.is_dataset(directory)):
         raise UserError(
             f"{directory} holds files that are no prepared data set, and would be "
             "replaced by one; move them, or choose another --data_dir"
