@@ -7,6 +7,7 @@ from prwn_tf import config as config_lib
 from prwn_tf import files, protocols, runs
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
+from tests.serving import made
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def make_run(tmp_path):
     return make
 
 
-def labels(found):
-    return [run.label for run in found]
+def labels(opened):
+    return [run.label for run in opened]
 
 
 def test_runs_are_called_by_their_methods(make_run):
@@ -40,10 +41,10 @@ def test_and_by_their_folders_where_methods_are_the_same(make_run):
 
 
 def test_or_as_the_user_says(make_run):
-    found = runs.open_runs([make_run("a"), make_run("b")], ["before", "after"])
-    assert labels(found) == ["before", "after"]
-    assert found[1].workdir.path.name == "b"
-    assert found[1].config.method == "prwn"
+    opened = runs.open_runs([make_run("a"), make_run("b")], ["before", "after"])
+    assert labels(opened) == ["before", "after"]
+    assert opened[1].workdir.path.name == "b"
+    assert opened[1].config.method == "prwn"
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,19 @@ def test_a_run_that_was_looked_into_can_be_restarted(make_run):
     files.write_json(workdir.path / "evaluation.json", [])
     workdir.claim(workdir.load_config(), restart=True)
     assert [each.name for each in workdir.path.iterdir()] == [".lock"]
+
+
+def test_a_trained_model_is_rebuilt_from_its_workdir(tmp_path):
+    workdir = Workdir(made.write_run(tmp_path))
+    trained = runs.load_model(workdir)
+    assert trained.step == made.STEP
+    assert trained.config == workdir.load_config()
+    assert trained.model(made.drawings(0)).shape == (20, 8)
+
+
+def test_a_model_of_no_step_is_not_trained(tmp_path):
+    workdir = Workdir(made.write_run(tmp_path))
+    for path in workdir.checkpoints.glob("ckpt-*"):
+        path.rename(path.with_name(path.name.replace(f"-{made.STEP}.", "-0.")))
+    with pytest.raises(UserError, match="has not been trained for a step"):
+        runs.load_model(workdir)

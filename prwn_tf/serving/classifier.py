@@ -221,6 +221,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         return self._model
 
     def _check_fitted(self) -> None:
+        """Raises unless classes were learned."""
         if not hasattr(self, "prototypes_"):
             raise NotFittedError("call fit(images, labels) first, or load a saved one")
 

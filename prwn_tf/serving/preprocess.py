@@ -80,6 +80,7 @@ class Preprocess:
         return self._finish(tf.ensure_shape(resized, [None, self.size, self.size, 3]))
 
     def _finish(self, resized: "tf.Tensor") -> "tf.Tensor":
+        """Makes drawings of images of the right size, if the model knows drawings."""
         return _bright_on_black(resized) if self.drawings else resized
 
     def _color(self, pixels: "tf.Tensor") -> "tf.Tensor":

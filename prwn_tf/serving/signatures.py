@@ -76,6 +76,7 @@ class Signatures:
         return self._embed_prepared(self.preprocess.decode(contents))
 
     def _embed_prepared(self, images: tf.Tensor) -> NamedTensors:
+        """Embeds images that are as the model takes them."""
         return {"embeddings": self._model(images, training=False)}
 
     def prototypes(self, embeddings: tf.Tensor, labels: tf.Tensor) -> NamedTensors:
@@ -172,14 +173,17 @@ def _accuracy_rows(result: pathlib.Path, head: Head) -> list[dict[str, Any]]:
 
 
 def _is_row(row: Any) -> bool:
+    """Returns whether a value is a row of test results."""
     return isinstance(row, dict) and row.keys() >= {"adapt", "way", "shot", "accuracy"}
 
 
 def _name_prototypes(prototypes: Prototypes) -> NamedTensors:
+    """Returns prototypes under the names that they are exported with."""
     return {"prototypes": prototypes.means, "counts": prototypes.counts}
 
 
 def _classify(prototypes: tf.Tensor, embeddings: tf.Tensor) -> NamedTensors:
+    """Returns labels [B], probabilities and scores [B, N] of embeddings [B, D]."""
     scores = answers.scores(prototypes, embeddings)
     return {
         "labels": tf.argmax(scores, axis=-1, output_type=tf.int32),

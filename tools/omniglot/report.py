@@ -197,10 +197,12 @@ def _at_800(row: dict[str, Any]) -> str | None:
 
 
 def _clean(row: dict[str, Any]) -> str:
+    """Returns how likely the walker is at a clean point."""
     return f"{row['p_clean_smoothed']:.3f} ± {row['p_clean_smoothed_interval']:.3f}"
 
 
 def _vat_loss(row: dict[str, Any]) -> str:
+    """Returns the average VAT loss of a run."""
     return f"{row['vat_loss']:.1f} ± {row['interval']:.1f}"
 
 
