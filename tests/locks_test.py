@@ -178,9 +178,9 @@ def test_drawn_data_sets_are_drawn_by_one_and_awaited_by_all(tmp_path):
         )
         for _ in range(3)
     ]
-    found = [process.communicate() for process in processes]
-    assert [errors for _, errors in found] == [""] * 3
-    lines = [output.splitlines() for output, _ in found]
+    printed = [process.communicate() for process in processes]
+    assert [errors for _, errors in printed] == [""] * 3
+    lines = [output.splitlines() for output, _ in printed]
     assert sorted(map(len, lines)) == [1, 1, 2]
     assert len({some[-1] for some in lines}) == 1
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["glyphs"]

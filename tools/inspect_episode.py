@@ -14,11 +14,12 @@ from absl import flags
 
 from prwn_tf import cli, files
 from prwn_tf.cli import define, read
-from prwn_tf.config import MOST, EpisodeSpec, TrainConfig
+from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
+from prwn_tf.settings import MAX_INT
 
 if TYPE_CHECKING:
     from prwn_tf.episodes.pipeline import Episode
@@ -29,7 +30,7 @@ define.define_task_flags()
 define.define_train_flags()
 define.define_data_flags()
 flags.DEFINE_enum("split", "test", list(reader.SPLITS), "Classes to draw from.")
-flags.DEFINE_integer("episode", 0, "Which episode.", 0, MOST)
+flags.DEFINE_integer("episode", 0, "Which episode.", 0, MAX_INT)
 flags.DEFINE_string("output", "episode.png", "The picture.")
 flags.adopt_module_key_flags(define)
 

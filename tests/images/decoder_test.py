@@ -206,10 +206,10 @@ def test_transparent_images_over_a_background(scene):
 
 
 def test_a_canvas_is_larger_than_the_image(scene):
-    [found], _ = decoder_lib.Decoder(10, canvas=60)([png(scene)])
-    np.testing.assert_allclose(found, tf.image.resize(scene, [10, 10]), atol=1)
-    [found], _ = decoder_lib.Decoder(10, canvas=20)([png(scene)])
-    np.testing.assert_allclose(found, tf.image.resize(small(scene), [10, 10]), atol=1)
+    [image], _ = decoder_lib.Decoder(10, canvas=60)([png(scene)])
+    np.testing.assert_allclose(image, tf.image.resize(scene, [10, 10]), atol=1)
+    [image], _ = decoder_lib.Decoder(10, canvas=20)([png(scene)])
+    np.testing.assert_allclose(image, tf.image.resize(small(scene), [10, 10]), atol=1)
 
 
 def test_images_without_alpha_have_no_background():
@@ -222,7 +222,7 @@ def test_images_without_alpha_have_no_background():
             made.chunk(b"IEND", b""),
         ]
     )
-    [found], problems = decoder_lib.Decoder(20, background=200)([content])
+    [image], problems = decoder_lib.Decoder(20, background=200)([content])
     assert not problems
-    assert (found[:10, :16] == 255).all()
-    assert (found[10:] == 0).all()
+    assert (image[:10, :16] == 255).all()
+    assert (image[10:] == 0).all()

@@ -84,35 +84,35 @@ def test_data_is_read(tmp_path, protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rows_are_read_alone(tmp_path, protocol):
     for array in (IMAGES, np.asfortranarray(IMAGES)):
-        found = read(tmp_path / "a", made.pickled([array], protocol))[0]
-        np.testing.assert_array_equal(found.row(17), IMAGES[17])
+        loaded = read(tmp_path / "a", made.pickled([array], protocol))[0]
+        np.testing.assert_array_equal(loaded.row(17), IMAGES[17])
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5, "python2"])
 def test_large_arrays_stay_in_the_file(tmp_path, protocol):
-    [found] = read(tmp_path / "a", made.pickled([IMAGES], protocol))
+    [loaded] = read(tmp_path / "a", made.pickled([IMAGES], protocol))
     (tmp_path / "a").write_bytes(b"")
 
     with pytest.raises(UserError, match="cut short"):
-        found.read()
+        loaded.read()
 
 
 def test_a_row_costs_no_more_than_a_row(tmp_path):
-    [found] = read(tmp_path / "a", made.pickled([IMAGES], "python2"))
+    [loaded] = read(tmp_path / "a", made.pickled([IMAGES], "python2"))
 
-    found.row(3)
-    assert found._whole is None
+    loaded.row(3)
+    assert loaded._whole is None
 
 
 def test_text_is_read_from_any_place(tmp_path, monkeypatch):
     monkeypatch.setattr(lazy_array, "BLOCK", 7)  # most characters of two bytes straddle
     for offset in range(3):
         array = np.roll(IMAGES, offset)
-        [found] = read(tmp_path / "a", pickle.dumps([array], 2))
-        assert found._data.text
+        [loaded] = read(tmp_path / "a", pickle.dumps([array], 2))
+        assert loaded._data.text
         for row in (0, 1, 13, 29):
-            np.testing.assert_array_equal(found.row(row), array[row])
-        assert found.content() == array.tobytes()
+            np.testing.assert_array_equal(loaded.row(row), array[row])
+        assert loaded.content() == array.tobytes()
 
 
 class Evil:

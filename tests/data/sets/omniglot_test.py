@@ -69,7 +69,7 @@ def test_shrink_makes_ink_bright():
 def test_classes_are_characters_in_four_rotations(original, tmp_path):
     stores = build(tmp_path / "out", original)
 
-    assert {split: len(found.names) for split, found in stores.items()} == {
+    assert {split: len(store.names) for split, store in stores.items()} == {
         "train": 8,
         "val": 4,
         "test": 4,
@@ -123,9 +123,9 @@ def test_real_bytes(real):
 def test_real_counts(real):
     stores = reader.open_dataset(real)
 
-    counts = {split: len(found.names) for split, found in stores.items()}
+    counts = {split: len(store.names) for split, store in stores.items()}
     assert counts == {"train": 4112, "val": 688, "test": 1692}
-    assert all((found.counts == 20).all() for found in stores.values())
+    assert all((store.counts == 20).all() for store in stores.values())
 
 
 def test_real_manifest(real):
@@ -137,8 +137,8 @@ def test_real_manifest(real):
 
 
 def test_real_ink_is_bright_on_dark(real):
-    for found in reader.open_dataset(real).values():
-        images = np.asarray(found.images)
+    for store in reader.open_dataset(real).values():
+        images = np.asarray(store.images)
 
         assert images.shape[1:] == (28, 28, 1)
         assert 5 < images.mean() < 50
@@ -147,9 +147,9 @@ def test_real_ink_is_bright_on_dark(real):
 
 
 def test_real_rotations_are_exact(real):
-    for found in reader.open_dataset(real).values():
+    for store in reader.open_dataset(real).values():
         # [characters, rotations, drawers, height, width]
-        images = np.asarray(found.images).reshape(-1, 4, 20, 28, 28)
+        images = np.asarray(store.images).reshape(-1, 4, 20, 28, 28)
         for turns in (1, 2, 3):
             turned = np.rot90(images[:, 0], turns, axes=(2, 3))
             assert (images[:, turns] == turned).all()

@@ -11,10 +11,10 @@ def polar(points):
 
 
 def test_arms_of_the_spiral_turn_as_they_grow():
-    found = toy.draw("spiral", 0, "train")
-    assert found.shape == (5, 200, 2)
-    assert found.dtype == np.float32
-    for arm, points in enumerate(found):
+    classes = toy.draw("spiral", 0, "train")
+    assert classes.shape == (5, 200, 2)
+    assert classes.dtype == np.float32
+    for arm, points in enumerate(classes):
         radius, angle = polar(points.astype(float))
         assert 0 < radius.min() < 0.2
         assert 6.1 < radius.max() <= 2 * np.pi + 1e-6
@@ -23,18 +23,18 @@ def test_arms_of_the_spiral_turn_as_they_grow():
 
 
 def test_circles_cut_one_gaussian_at_its_terciles():
-    found = toy.draw("gaussian_circles", 0, "test")
-    assert found.shape == (3, 333, 2)
+    classes = toy.draw("gaussian_circles", 0, "test")
+    assert classes.shape == (3, 333, 2)
     inner, outer = np.sqrt(2 * np.log(1.5)), np.sqrt(2 * np.log(3))
     assert (round(inner, 2), round(outer, 2)) == (0.90, 1.48)  # of the paper's figure
     for points, (low, high) in zip(
-        found, [(0, inner), (inner, outer), (outer, 5)], strict=True
+        classes, [(0, inner), (inner, outer), (outer, 5)], strict=True
     ):
         radius, angle = polar(points)
         assert low <= radius.min()
         assert radius.max() <= high + 1e-6
         assert abs(np.mean(np.cos(angle))) < 0.15  # all the way round
-    together = found.reshape(-1, 2)
+    together = classes.reshape(-1, 2)
     np.testing.assert_allclose(np.cov(together.T), np.eye(2), atol=0.15)
     np.testing.assert_allclose(together.mean(axis=0), 0, atol=0.1)
 

@@ -180,8 +180,8 @@ def test_a_manifest_makes_no_data_set(tmp_path, content):
         made.write(tmp_path / "new" / name, text)
     with pytest.raises(UserError, match="that are no prepared data set, and"):
         write(tmp_path / "new")
-    found = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
-    assert found == content
+    left = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
+    assert left == content
 
 
 def test_a_data_set_with_files_of_others_is_not_replaced(tmp_path):

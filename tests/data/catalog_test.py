@@ -1,0 +1,113 @@
+"""Which data set is made from what, where it goes, and what it replaces."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from prwn_tf.data import catalog
+from prwn_tf.data.store import reader, summary
+from prwn_tf.errors import UserError
+from tests.data import made
+
+NAMES = [f"class {letter}" for letter in "abcdefg"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    return made.class_folders(tmp_path / "in", NAMES, images=4)
+
+
+def prepare(tmp_path, source, **options):
+    options = {"image_size": made.SIZE} | options
+    catalog.prepare("folder", tmp_path, catalog.Options(source=source, **options))
+    return reader.open_dataset(tmp_path / "folder")
+
+
+def test_what_is_replaced_is_said(tmp_path, source):
+    options = catalog.Options(source=source, image_size=made.SIZE)
+    found = f"found own images in class folders in {source}: 28 images"
+    with catalog.described("folder", tmp_path, options) as preparation:
+        assert preparation.lines == (found,)
+        preparation.write()
+    with catalog.described("folder", tmp_path, options) as preparation:
+        replaced = f"this replaces the data set of {source}"
+        assert preparation.lines == (found, replaced)
+
+
+def test_what_is_only_described_is_not_written(tmp_path, source):
+    options = catalog.Options(source=source, image_size=made.SIZE)
+    with catalog.described("folder", tmp_path, options):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_images_without_labels(tmp_path, source):
+    made.class_folders(source, ["loose"], images=5)
+    stores = prepare(tmp_path, source, unlabeled_source=source / "loose")
+
+    assert len(stores[reader.UNLABELED]) == 5
+    assert "loose" not in json.dumps(
+        reader.read_manifest(tmp_path / "folder")["splits"]
+    )
+    assert "without a class: 5 images" in summary.lines(tmp_path / "folder")
+
+
+def test_images_of_the_source_are_not_taken_for_unlabelled_ones(tmp_path, source):
+    """Those that are held out for test would be trained on."""
+    made.class_folders(tmp_path / "all", ["loose"], images=5)
+    source = source.rename(tmp_path / "all/labelled")
+    stores = prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
+
+    assert len(stores[reader.UNLABELED]) == 5
+    with pytest.raises(UserError, match="and --unlabeled_source are both"):
+        prepare(tmp_path, source, unlabeled_source=source / "class a/..")
+    shutil.rmtree(tmp_path / "all/loose")
+    with pytest.raises(UserError, match="holds no images that are not in --source"):
+        prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_link_to_a_larger_disk_stays_one(tmp_path, source, times):
+    (tmp_path / "large").mkdir()
+    (tmp_path / "folder").symlink_to(tmp_path / "large/mine")
+    for _ in range(times):
+        stores = prepare(tmp_path, source)
+
+    assert (tmp_path / "folder").is_symlink()
+    assert len(stores["train"].read(np.arange(5))) == 5
+    assert [path.name for path in (tmp_path / "large").iterdir()] == ["mine"]
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "folder", "large"}
+
+
+def test_bad_images_without_labels(tmp_path, source):
+    made.write(tmp_path / "in/class a/../loose/1.jpg", b"")
+    with pytest.raises(UserError, match=r"1.jpg is empty"):
+        prepare(tmp_path, source, unlabeled_source=source / "loose")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("glyphs", {"source": "x"}),
+        ("glyphs", {"allow_partial": True}),
+        ("omniglot", {"image_size": 84}),
+        ("mini", {"hold_out": "images"}),
+        ("folder", {"allow_partial": True}),
+        ("tiered", {"seed": 1}),
+    ],
+)
+def test_options_of_other_data_sets(tmp_path, name, options):
+    [option] = options
+    with pytest.raises(
+        UserError, match=f"--{option} does not apply to .*={name}, only"
+    ):
+        catalog.prepare(name, tmp_path, catalog.Options(**options))
+
+
+def test_a_place_with_files_of_the_user(tmp_path, source):
+    source.rename(tmp_path / "folder")
+    with pytest.raises(UserError, match="no prepared data set"):
+        prepare(tmp_path, tmp_path / "folder")
+    assert (tmp_path / "folder/class a/0.png").exists()
