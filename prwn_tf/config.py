@@ -84,10 +84,6 @@ class TrainConfig(Settings):
         label_seed: draws which images are labelled.
         seed: draws the first weights and the training episodes.
         eval_seed: draws validation and test episodes, the same for all runs.
-        conv_block: train by Keras layers ("plain") or by the same function arranged
-            for a CPU ("fast").
-        xla: compile nothing ("off"), the walk ("walk") or the whole step ("step").
-            Both may be "auto", decided by the device.
     """
 
     dataset: str
@@ -180,10 +176,7 @@ class TrainConfig(Settings):
         )
 
     def part(self, name: str) -> Any:
-        """Returns the settings of a part, by its field here or by "module:Class".
-
-        One's own part may have none.
-        """
+        """Returns the settings of a part, by its field here or by "module:Class"."""
         return self.own[name].settings if name in self.own else getattr(self, name)
 
     def settings_of(self, kind: type[Part]) -> Any:
@@ -212,8 +205,7 @@ class TrainConfig(Settings):
             )
 
 
-# The parts of a config that are known here; those of them that are loss terms, and
-# those that are encoders.
+# The parts that are known here, and those of them that are loss terms or encoders.
 PARTS: dict[str, type[Part]] = {
     field.name: field.type
     for field in dataclasses.fields(TrainConfig)

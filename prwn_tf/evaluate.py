@@ -75,23 +75,21 @@ def main() -> None:
         for evaluation in evaluate(embeddings, spec, adaptations, episodes)
     ]
 
-    about = {"split": FLAGS.split, "step": trained.step}
     stored = output / "evaluation.json"
     replaced = ", in place of an earlier one (--output keeps both)" * stored.exists()
+    about = {"split": FLAGS.split, "step": trained.step}
     files.write_json(stored, [each.row() | about for each in evaluations])
     report.write_episodes(output / "evaluation_episodes.csv", evaluations)
     images = output / "evaluation_images.csv"
     images.unlink(missing_ok=True)  # of other episodes
     if FLAGS.dump_episodes:
-        rows = episode_images.rows(
-            stores[FLAGS.split], split_pools, specs, episodes, config.eval_seed
+        episode_images.write(
+            images, stores[FLAGS.split], split_pools, specs, episodes, config.eval_seed
         )
-        files.write_csv(images, episode_images.HEADER, rows)
-    step = f"step {trained.step}, {FLAGS.split} classes"
-    print(f"{config.method} on {config.dataset}, {step}")
-    print(report.heading(evaluations))
-    lines = [report.table(evaluations)] if len(specs) > 1 else evaluations
-    print(*lines, sep="\n")
+    print(
+        f"{config.method} on {config.dataset}, step {trained.step}, {FLAGS.split} classes"
+    )
+    print(report.lines(evaluations))
     print(f"stored in {stored}{replaced}")
 
 

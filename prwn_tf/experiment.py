@@ -23,8 +23,8 @@ from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor, write_projector
 from prwn_tf.training.workdir import Workdir
 
-PROJECTED = 1_000  # test images on TensorBoard's projector page, at most
-PROJECTED_NUMBERS = 2**22  # in all of their embeddings, at most
+MAX_PROJECTED = 1_000  # test images on TensorBoard's projector page, at most
+MAX_PROJECTED_NUMBERS = 2**22  # in all of their embeddings, at most
 
 
 @dataclasses.dataclass
@@ -91,20 +91,20 @@ class Experiment:
         )
 
     def _validate(self, step: int, monitor: Monitor) -> None:
-        [found] = self.evaluate(
+        [evaluation] = self.evaluate(
             "val", self.config.test, ["none"], self.config.validation_episodes
         )
-        monitor.validation(step, {"accuracy": found.accuracy})
-        self.checkpoints.save_best(step, found.accuracy)
+        monitor.validation(step, {"accuracy": evaluation.accuracy})
+        self.checkpoints.save_best(step, evaluation.accuracy)
         # Not `print`, which would write into the progress bar.
         episodes = self.config.validation_episodes
-        tqdm.tqdm.write(f"step {step}: validation {found} ({episodes} episodes)")
+        tqdm.tqdm.write(f"step {step}: validation {evaluation} ({episodes} episodes)")
         sys.stdout.flush()
 
     def evaluate(
         self, split: str, spec: EpisodeSpec, adaptations: Sequence[str], episodes: int
     ) -> list[Evaluation]:
-        """Accuracy of the model as it is on episodes of a split."""
+        """Returns the accuracy of the model as it is on episodes of a split."""
         embeddings = self.embed(self.stores[split])
         return self.evaluators[split](embeddings, spec, adaptations, episodes)
 
@@ -115,22 +115,21 @@ class Experiment:
         step = self.checkpoints.restore(config.select)
         embeddings = self.embed(self.stores["test"])
         adaptations = self.model.head.adaptations if config.test.unlabeled else ["none"]
-        found = self.evaluators["test"](
+        evaluations = self.evaluators["test"](
             embeddings, config.test, adaptations, config.eval_episodes
         )
-        report.write_episodes(path / "episodes.csv", found)
+        report.write_episodes(path / "episodes.csv", evaluations)
         losses = self.workdir.losses
         losses = files.read_json(losses) if losses.exists() else {}
-        files.write_json(
-            self.workdir.result, report.result(config, step, seconds, found, losses)
-        )
+        result = report.result(config, step, seconds, evaluations, losses)
+        files.write_json(self.workdir.result, result)
         if self.stores["test"].visible:
             self._project(embeddings)
-        return found
+        return evaluations
 
     def _project(self, embeddings: Embeddings) -> None:
         store = self.stores["test"]
-        most = max(1, min(PROJECTED, PROJECTED_NUMBERS // embeddings.shape[1]))
+        most = max(1, min(MAX_PROJECTED, MAX_PROJECTED_NUMBERS // embeddings.shape[1]))
         rows = np.arange(min(most, len(store)))
         write_projector(
             self.workdir.tensorboard,
@@ -180,7 +179,7 @@ def create(
 
 
 def _flat(config: TrainConfig) -> dict[str, str | int | float | bool]:
-    """The config as TensorBoard's HParams page can show it."""
+    """Returns the config as TensorBoard's HParams page can show it."""
     flat = {}
     for name, value in config_lib.to_dict(config).items():
         nested = value if isinstance(value, dict) else {None: value}

@@ -29,7 +29,7 @@ def storage_errors(path: pathlib.Path) -> Iterator[None]:
 
 
 def free_space(path: pathlib.Path) -> int:
-    """Bytes free on the disk that holds `path`, which need not exist yet."""
+    """Returns the bytes free on the disk of `path`, which need not exist yet."""
     path = path.absolute()
     while not path.exists():
         path = path.parent
@@ -41,9 +41,9 @@ def check_name(path: pathlib.Path) -> None:
 
     It would not find its own checkpoints there, and delete those of other folders.
     """
-    if found := sorted(set("*?[\\") & set(str(path))):
+    if signs := sorted(set("*?[\\") & set(str(path))):
         raise UserError(
-            f"TensorFlow cannot keep a model in {path}, because of {' '.join(found)} "
+            f"TensorFlow cannot keep a model in {path}, because of {' '.join(signs)} "
             "in its name; choose another name"
         )
 
@@ -72,17 +72,17 @@ def write_bytes(path: pathlib.Path, content: bytes) -> None:
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """`write_bytes` of UTF-8 text."""
+    """Writes UTF-8 text, as `write_bytes` does."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path: pathlib.Path, content: Any) -> None:
-    """`write_text` of readable JSON with a final newline."""
+    """Writes readable JSON with a final newline."""
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: pathlib.Path) -> Any:
-    """The content of a JSON file; a broken or missing one is the user's to hear of."""
+    """Returns the content of a JSON file; of a broken one the user is told."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -103,6 +103,6 @@ def write_csv(
 
 
 def sha256(path: pathlib.Path) -> str:
-    """The file's SHA-256 in hexadecimal."""
+    """Returns the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -24,7 +24,7 @@ def protocol(task: Task) -> TrainConfig:
 
 
 def _glyphs(task: Task) -> TrainConfig:
-    """Ours: Omniglot's setting, made small enough for a first look."""
+    """Returns our own: Omniglot's setting, made small enough for a first look."""
     test = _of_twenty(task)
     train = EpisodeSpec(way=10, shot=1, query=1, unlabeled=8)
     return TrainConfig(
@@ -44,7 +44,7 @@ def _glyphs(task: Task) -> TrainConfig:
 
 
 def _omniglot(task: Task) -> TrainConfig:
-    """2 of the 20 drawings of a character are labelled: training can ask one."""
+    """Returns Omniglot's: 2 of 20 drawings are labelled, so training can ask one."""
     test = _of_twenty(task)
     crowded, as_paper = test.distractors > 0, task.trained_as == "prwn"
     train = EpisodeSpec(
@@ -71,14 +71,14 @@ def _omniglot(task: Task) -> TrainConfig:
 
 
 def _of_twenty(task: Task) -> EpisodeSpec:
-    """Test episodes of classes of 20: they ask all that the rest leaves."""
+    """Returns test episodes of classes of 20: they ask all that the rest leaves."""
     shot, unlabeled = task.shot or 1, _or(task.unlabeled, 5)
     query = max(1, 20 - shot - unlabeled)
     return task.spec(way=5, shot=shot, query=query, unlabeled=unlabeled, distractors=0)
 
 
 def _mini(task: Task) -> TrainConfig:
-    """The paper trains with 5 shots also for the 1-shot column, Ren et al. do not."""
+    """Returns mini's: the paper trains with 5 shots also for 1, Ren et al. do not."""
     test = task.spec(way=5, shot=5, query=20, unlabeled=20, distractors=0)
     as_paper = task.trained_as == "prwn"
     train = EpisodeSpec(
@@ -106,7 +106,7 @@ def _mini(task: Task) -> TrainConfig:
 
 
 def _tiered(task: Task) -> TrainConfig:
-    """The paper gives no settings: mini's, on the schedule of Ren et al. (decision)."""
+    """Returns mini's on the schedule of Ren et al. (decision): the paper has none."""
     config = _mini(task)
     optimizer = dataclasses.replace(config.optimizer, halve_at=_REN.halve_at)
     return dataclasses.replace(
@@ -115,12 +115,12 @@ def _tiered(task: Task) -> TrainConfig:
 
 
 def _spiral(task: Task) -> TrainConfig:
-    """The paper gives network, shots and labels; the rest is ours (tools/toy)."""
+    """Returns the paper's network, shots and labels; the rest is ours (tools/toy)."""
     return _plane(task, way=5, label_ratio=0.1, walk=WalkConfig(0.3, steps=0))
 
 
 def _gaussian_circles(task: Task) -> TrainConfig:
-    """As the spiral; tau = 1 stands in the paper's figure."""
+    """Returns the same as for the spiral; tau = 1 stands in the paper's figure."""
     return _plane(task, way=3, label_ratio=0.05, walk=WalkConfig(0.3, steps=1))
 
 
@@ -146,7 +146,7 @@ def _plane(task: Task, way: int, label_ratio: float, walk: WalkConfig) -> TrainC
 
 
 def _folder(task: Task) -> TrainConfig:
-    """Ours: mini's setting as far as the user's classes go, for minutes on a CPU.
+    """Returns our own: mini's as far as the user's classes go, for minutes on a CPU.
 
     Images of no class join an episode in the number of its other unlabelled ones. No
     label is hidden from methods that learn from labelled images alone.
@@ -183,7 +183,7 @@ def _folder(task: Task) -> TrainConfig:
 
 
 def _fitting(task: Task, data: Prepared) -> EpisodeSpec:
-    """Test episodes that the smallest class allows, where nothing else is asked."""
+    """Returns test episodes that the smallest class allows, if not asked otherwise."""
     images = data.held_out_images
     shot = task.shot or (5 if images >= 15 else 1)
     rest = max(1, images - shot)
@@ -201,7 +201,7 @@ def _fitting(task: Task, data: Prepared) -> EpisodeSpec:
 
 
 def _training(task: Task, train: EpisodeSpec, test: EpisodeSpec) -> EpisodeSpec:
-    """Distractors are trained with as tested; PN sees no unlabelled image."""
+    """Returns training episodes with the test's distractors; none of them for PN."""
     if task.labeled_only:
         return dataclasses.replace(train, unlabeled=0, extra=0)
     return dataclasses.replace(train, distractors=test.distractors)

@@ -62,11 +62,11 @@ def main() -> None:
     from prwn_tf.evaluation import report
 
     asked = read.given_flags(__name__, "workdir", "restart", "verify_data")
-    step, found = experiment.run(config, workdir, stores, asked)
-    lines = [f"{config.method:14} {evaluation}" for evaluation in found]
+    step, evaluations = experiment.run(config, workdir, stores, asked)
+    lines = [f"{config.method:14} {evaluation}" for evaluation in evaluations]
     if comparing:
-        lines += _comparison(config, workdir, stores, found[0].accuracy)
-    print("\n".join(["", report.heading(found), *lines]))
+        lines += _comparison(config, workdir, stores, evaluations[0].accuracy)
+    print("\n".join(["", report.heading(evaluations), *lines]))
     print(f"{step} episodes trained; results and model in {workdir.path}")
 
 
@@ -95,17 +95,17 @@ def _comparison(
     inside = Workdir(workdir.path / "without_walk")
     inside.claim(plain, restart=FLAGS.restart)
     inside.check_data(plain, stores)
-    _, found = experiment.run(plain, inside, stores, "")
-    gain = 100 * (accuracy - found[0].accuracy)
+    _, evaluations = experiment.run(plain, inside, stores, "")
+    gain = 100 * (accuracy - evaluations[0].accuracy)
     return [
-        *(f"{'without walk':14} {evaluation}" for evaluation in found),
+        *(f"{'without walk':14} {evaluation}" for evaluation in evaluations),
         f"The walk through unlabelled images adds {gain:+.1f} points: the same "
         "network,\nlabelled images and number of episodes.",
     ]
 
 
 def without_walk(config: TrainConfig) -> TrainConfig:
-    """The same training without the walk, on labelled images alone if it can be."""
+    """Returns the same training without the walk, on labelled images if it can be."""
     plain = dataclasses.replace(
         config, walk=dataclasses.replace(config.walk, weight=0.0)
     )
@@ -116,7 +116,7 @@ def without_walk(config: TrainConfig) -> TrainConfig:
 
 
 def default_workdir(config: TrainConfig) -> str:
-    """A folder for each task, so that different runs do not meet."""
+    """Returns a folder for each task, so that different runs do not meet."""
     test = config.test
     name = f"{config.dataset}-{config.method}-{test.way}way-{test.shot}shot"
     if test.distractors:

@@ -70,7 +70,7 @@ def exit_code(main: Callable[[], None]) -> int:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """By name, for TensorFlow may not be loaded."""
+    """Returns whether memory ran out, by name: TensorFlow may not be loaded."""
     kinds = (kind.__name__ for kind in type(error).__mro__)
     return not {"MemoryError", "ResourceExhaustedError"}.isdisjoint(kinds)
 
@@ -82,19 +82,19 @@ def failed(error: UserError) -> int:
 
 
 def _explained(error: OSError) -> UserError:
-    """What the system refused, where nobody foresaw it: a forbidden or long name."""
+    """Returns what the system refused where nobody foresaw it, for the user to read."""
     kind = StorageError if error.errno in FULL else UserError
     named = error.filename is not None and error.strerror is not None
     return kind(f"{error.filename}: {error.strerror}" if named else str(error))
 
 
 def data_dir() -> pathlib.Path:
-    """The folder of prepared data sets."""
+    """Returns the folder of prepared data sets."""
     return path(FLAGS.data_dir)
 
 
 def path(text: str | pathlib.Path) -> pathlib.Path:
-    """The path that a flag names; a shell leaves the ~ in --flag=~/here as it is."""
+    """Returns the path that a flag names; a shell leaves the ~ in --flag=~/here."""
     if "://" in str(text):
         raise UserError(
             f"{text} is an address, and only folders of this machine are read and "

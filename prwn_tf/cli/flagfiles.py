@@ -33,7 +33,7 @@ def _problems(arguments: list[str], seen: set[pathlib.Path]) -> Iterator[str]:
 
 
 def _mistake(line: str) -> str | None:
-    """What is wrong with a line, if anything."""
+    """Returns what is wrong with a line, if anything."""
     if line.startswith("\ufeff"):
         return "begins with a byte order mark; save the file as UTF-8 without one"
     if not line or line.startswith(("#", "//")):

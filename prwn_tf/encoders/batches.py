@@ -4,5 +4,5 @@ PIXELS = 256 * 28 * 28  # small enough for what a block writes to stay in a CPU'
 
 
 def images_at_once(height: int, width: int) -> int:
-    """Images of a batch, where nothing else decides: at least one."""
+    """Returns the images of a batch, where nothing else decides: at least one."""
     return max(1, PIXELS // (height * width))

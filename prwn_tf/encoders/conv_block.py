@@ -71,7 +71,7 @@ class ConvBlock(keras.layers.Layer):
         return output.activations
 
     def _infer_fast(self, images: tf.Tensor) -> tf.Tensor:
-        """Batch norm with fixed statistics, folded into the kernel and a bias."""
+        """Returns activations with batch norm folded into the kernel and a bias."""
         norm = self.norm
         slope = norm.gamma * tf.math.rsqrt(norm.moving_variance + norm.epsilon)
         # TensorFlow computes a convolution, its bias and its ReLU in one operation.

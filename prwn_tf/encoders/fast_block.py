@@ -41,7 +41,7 @@ def fast_block(
     pilot: tf.Tensor,
     epsilon: float,
 ) -> BlockOutput:
-    """max_pool(relu(batch_norm(convolution(images)))) with batch statistics.
+    """Returns max_pool(relu(batch_norm(convolution(images)))), by batch statistics.
 
     Args:
         images: [B, H, W, C].
@@ -74,13 +74,7 @@ def fast_block(
             c0 = -slope * d_offset / count - c1 * mean
             dy = unpool_gradient(y, dz, slope, c1, c0)
             d_images = convolution_gradient(dy, turned)
-            d_kernel = tf.raw_ops.Conv2DBackpropFilter(
-                input=images,
-                filter_sizes=tf.shape(kernel),
-                out_backprop=dy,
-                strides=[1, 1, 1, 1],
-                padding="SAME",
-            )
+            d_kernel = kernel_gradient(images, kernel, dy)
             return d_images, d_kernel * sign, d_scale * sign, d_offset
 
         return (activations, (mean + shift) * sign, variance), gradient
@@ -89,26 +83,37 @@ def fast_block(
 
 
 def convolution_gradient(dy: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """A convolution's gradient to its input: itself a convolution, turned around."""
+    """Returns a convolution's gradient to its input, a convolution turned around."""
     backwards = tf.transpose(kernel[::-1, ::-1], [0, 1, 3, 2])
     return tf.nn.conv2d(dy, backwards, 1, "SAME")
 
 
+def kernel_gradient(images: tf.Tensor, kernel: tf.Tensor, dy: tf.Tensor) -> tf.Tensor:
+    """Returns a convolution's gradient to its kernel."""
+    return tf.raw_ops.Conv2DBackpropFilter(
+        input=images,
+        filter_sizes=tf.shape(kernel),
+        out_backprop=dy,
+        strides=[1, 1, 1, 1],
+        padding="SAME",
+    )
+
+
 def channel_sum(features: tf.Tensor) -> tf.Tensor:
-    """Sum over all but the channels: [B, H, W, channels] -> [channels]."""
+    """Returns sums over all but the channels: [B, H, W, channels] -> [channels]."""
     flat = tf.reshape(features, [-1, features.shape[-1]])
     ones = tf.ones([1, tf.shape(flat)[0]], flat.dtype)
     return tf.linalg.matmul(ones, flat)[0]
 
 
 def _product_sum(*factors: tf.Tensor) -> tf.Tensor:
-    """Sum of a product over all but the channels: [B, H, W, channels] -> [channels]."""
+    """Returns sums of a product over all but the channels: -> [channels]."""
     return channel_sum(_sum_rows(*factors))
 
 
 @tf.function(jit_compile=True, autograph=False)
 def _sum_rows(*factors: tf.Tensor) -> tf.Tensor:
-    """Sums of a product along each row: [B, H, W, channels] -> [B, H, channels].
+    """Returns sums of a product along each row: [B, H, W, c] -> [B, H, c].
 
     Written out, because XLA's own sums are slow on a CPU.
     """
@@ -119,7 +124,7 @@ def _sum_rows(*factors: tf.Tensor) -> tf.Tensor:
 
 @tf.function(jit_compile=True, autograph=False)
 def gate(activations: tf.Tensor, d_activations: tf.Tensor) -> tf.Tensor:
-    """The gradient of a ReLU."""
+    """Returns the gradient of a ReLU."""
     return tf.where(activations > 0, d_activations, 0)
 
 
@@ -132,7 +137,7 @@ def _activate(pooled: tf.Tensor, slope: tf.Tensor, offset: tf.Tensor) -> tf.Tens
 def unpool_gradient(
     y: tf.Tensor, dz: tf.Tensor, slope: tf.Tensor, c1: tf.Tensor, c0: tf.Tensor
 ) -> tf.Tensor:
-    """unpool(slope * dz) + c1 * y + c0, compiled into one pass over y.
+    """Returns unpool(slope * dz) + c1 * y + c0, compiled into one pass over y.
 
     Where values of a window are equal, as in the blank parts of a drawing, the first
     wins, as in TensorFlow's own gradient.

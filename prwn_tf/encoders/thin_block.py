@@ -33,7 +33,7 @@ def thin_block(
     offset: tf.Tensor,
     epsilon: float,
 ) -> BlockOutput:
-    """max_pool(relu(batch_norm(convolution(images)))) with batch statistics.
+    """Returns max_pool(relu(batch_norm(convolution(images)))), by batch statistics.
 
     Args:
         images: [B, H, W, C], with few channels C.
@@ -77,7 +77,7 @@ def thin_block(
 
 
 def _patch_moments(images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Number, mean [9 C] and covariance [9 C, 9 C] of the 3x3 patches.
+    """Returns number, mean [9 C] and covariance [9 C, 9 C] of the 3x3 patches.
 
     A patch is made by a convolution whose kernel is the identity. What all images have
     in common is taken off first, to keep the digits of a small covariance.
@@ -94,7 +94,7 @@ def _patch_moments(images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
 
 
 def _window_patches(images: tf.Tensor) -> list[list[tf.Tensor]]:
-    """The 9 neighbours of the 4 places of each pooling window, each [B, h, w, C]."""
+    """Returns 9 neighbours of the 4 places of each pooling window: [B, h, w, C]."""
     height, width = images.shape[1] // 2 * 2, images.shape[2] // 2 * 2
     padded = tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]])
     return [
@@ -109,7 +109,7 @@ def _window_patches(images: tf.Tensor) -> list[list[tf.Tensor]]:
 
 
 def _window_places(images: tf.Tensor, kernel: tf.Tensor) -> list[tf.Tensor]:
-    """The convolution at the 4 places of each pooling window, each [B, h, w, c]."""
+    """Returns the convolution at the 4 places of each window, each [B, h, w, c]."""
     weights = tf.unstack(tf.reshape(kernel, [9 * images.shape[3], -1]))
     places = []
     for patch in _window_patches(images):
@@ -130,7 +130,7 @@ def _activate(
 
 @tf.function(jit_compile=True, autograph=False)
 def _winners(images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """Which place of each pooling window wins, the first of equals: [B, h, w, c]."""
+    """Returns which place of each window wins, the first of equals: [B, h, w, c]."""
     a, b, c, d = _window_places(images, kernel)
     top, low = tf.maximum(a, b), tf.maximum(c, d)
     winner = tf.where(top >= low, tf.where(a >= b, 0, 1), tf.where(c >= d, 2, 3))
@@ -140,7 +140,7 @@ def _winners(images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
 def _winning_patches(
     images: tf.Tensor, kernel: tf.Tensor, dz: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Sums of dz times the winning patches [9 C, channels], and of dz [channels]."""
+    """Returns sums of dz times the winning patches [9 C, c], and sums of dz [c]."""
     sums = _sums_by_row(images, _winners(images, kernel), dz)  # [B, h, 9 C + 1, c]
     flat = tf.reshape(sums, [-1, sums.shape[2] * sums.shape[3]])
     total = tf.reshape(channel_sum(flat), sums.shape[2:])
@@ -149,7 +149,7 @@ def _winning_patches(
 
 @tf.function(jit_compile=True, autograph=False)
 def _sums_by_row(images: tf.Tensor, winner: tf.Tensor, dz: tf.Tensor) -> tf.Tensor:
-    """Summed along a row of windows, written out, which XLA compiles into one pass."""
+    """Returns sums along a row of windows, written out, which XLA makes one pass."""
     places = []  # 4 x [B, h, w, 9 C + 1, 1]
     for patch in _window_patches(images):
         ones = tf.ones_like(patch[0][..., :1])

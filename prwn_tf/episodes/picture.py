@@ -9,7 +9,7 @@ import numpy as np
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes.pipeline import Episode
 
-SMALLEST = 56  # pixels of an image in the picture
+MIN_PIXELS = 56  # pixels of an image in the picture
 FRAME = 3
 GREEN, BLUE, GRAY, RED, YELLOW = (
     (40, 160, 60),
@@ -21,7 +21,7 @@ GREEN, BLUE, GRAY, RED, YELLOW = (
 
 
 def picture(episode: Episode, spec: EpisodeSpec) -> np.ndarray:
-    """The images of an episode, uint8, as one: -> [height, width, 3]."""
+    """Returns the images of an episode, uint8, as one: [height, width, 3]."""
     support, query, points = (np.asarray(part) for part in episode.images)
     by_class = [
         points[start : start + spec.unlabeled]
@@ -44,8 +44,8 @@ def picture(episode: Episode, spec: EpisodeSpec) -> np.ndarray:
 
 
 def _framed(images: np.ndarray, color: tuple[int, int, int]) -> list[np.ndarray]:
-    """Images [n, H, W, 1 or 3], enlarged if they are small, with a frame around."""
-    scale = -(-SMALLEST // images.shape[1])
+    """Returns images [n, H, W, 1 or 3], enlarged if small, with a frame around."""
+    scale = -(-MIN_PIXELS // images.shape[1])
     large = images.repeat(scale, axis=1).repeat(scale, axis=2)
     large = np.broadcast_to(large, [*large.shape[:3], 3])
     count, height, width, _ = large.shape

@@ -30,7 +30,7 @@ class Plan(NamedTuple):
 
 
 def planner(pools: Pools, spec: EpisodeSpec, seed: int) -> Callable[[int], Plan]:
-    """The function episode index -> Plan, in TensorFlow operations."""
+    """Returns the function episode index -> Plan, in TensorFlow operations."""
     labeled = _Pool(pools.rows, pools.starts, pools.labeled)
     unlabeled = _Pool(pools.rows, pools.starts + pools.labeled, pools.unlabeled)
     split_key = tf.constant([seed, SPLITS.index(pools.split)], tf.int64)
@@ -63,7 +63,7 @@ def planner(pools: Pools, spec: EpisodeSpec, seed: int) -> Callable[[int], Plan]
 
 
 def _extra(pools: Pools, spec: EpisodeSpec, key: tf.Tensor) -> tf.Tensor:
-    """Rows of images of no class: [extra]."""
+    """Returns rows of images of no class: [extra]."""
     key = tf.random.experimental.stateless_fold_in(key, 1, alg="philox")
     places = _draw(tf.fill([1], pools.extra), spec.extra, key)[0]
     return len(pools.rows) + tf.cast(places, tf.int64)
@@ -79,7 +79,7 @@ class _Pool:
         self._largest = int(counts.max())
 
     def draw(self, classes: tf.Tensor, number: int, key: tf.Tensor) -> tf.Tensor:
-        """Rows of `number` different images of each class: [n] -> [n, number]."""
+        """Returns rows of `number` different images of each class: [n, number]."""
         counts = tf.gather(self._counts, classes)
         places = _draw(counts, number, key, self._largest)  # [n, number]
         starts = tf.gather(self._starts, classes)[:, None]
@@ -89,7 +89,7 @@ class _Pool:
 def _draw(
     counts: tf.Tensor, number: int, key: tf.Tensor, largest: int | None = None
 ) -> tf.Tensor:
-    """`number` different integers below each count, in random order: [n, number]."""
+    """Returns `number` different integers below each count: [n, number]."""
     largest = tf.reduce_max(counts) if largest is None else largest
     noise = tf.random.stateless_uniform(
         [tf.shape(counts)[0], largest], key, alg="philox"

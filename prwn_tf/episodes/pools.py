@@ -29,7 +29,7 @@ class Pools:
     extra: int = 0  # images of no class; their rows follow those of the classes
 
     def labeled_images(self) -> dict[str, list[int]]:
-        """Class name -> which of its images are labelled, counted within the class."""
+        """Returns class name -> which of its images are labelled, counted from 0."""
         return {
             name: sorted(int(row - start) for row in self.rows[start : start + count])
             for name, start, count in zip(
@@ -61,7 +61,7 @@ def split_labels(store: ClassStore, split: str, ratio: float, seed: int) -> Pool
 
 
 def whole(store: ClassStore, split: str) -> Pools:
-    """One shared pool of all images."""
+    """Returns one shared pool of all images."""
     return Pools(
         split=split,
         names=store.names,
@@ -74,15 +74,15 @@ def whole(store: ClassStore, split: str) -> Pools:
 
 
 def for_run(config: TrainConfig, stores: dict[str, ClassStore]) -> dict[str, Pools]:
-    """The pools of each split, after a check that all their episodes can be drawn.
+    """Returns the pools of each split, all of whose episodes can be drawn.
 
     Needs no TensorFlow, so a program can check its data before it loads that.
     """
-    found = stores["train"].image_shape
-    if found != config.image_shape:
+    prepared = stores["train"].image_shape
+    if prepared != config.image_shape:
         raise UserError(
             f"the model takes images of {config.image_shape} but {config.dataset} is "
-            f"prepared with {found}; prepare it again"
+            f"prepared with {prepared}; prepare it again"
         )
     for split in ("train", "val", "test"):
         if not stores[split].names:
@@ -158,5 +158,5 @@ def _order(seed: int, class_index: int, count: int) -> np.ndarray:
 
 
 def describe(pools: Pools, ratio: float, seed: int) -> dict[str, Any]:
-    """The draw as it is stored with a run."""
+    """Returns the draw as it is stored with a run."""
     return {"label_ratio": ratio, "seed": seed, "labelled": pools.labeled_images()}

@@ -1,10 +1,12 @@
 """The images that episodes are made of, for those who want to see or replay them."""
 
+import pathlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from prwn_tf import files
 from prwn_tf.config import ASKED, EpisodeSpec
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.episodes import plan as plan_lib
@@ -13,7 +15,19 @@ from prwn_tf.episodes.pools import Pools
 HEADER = (*ASKED, "episode", "role", "class", "image")
 
 
-def rows(
+def write(
+    path: pathlib.Path,
+    store: ClassStore,
+    pools: Pools,
+    specs: Sequence[EpisodeSpec],
+    episodes: int,
+    seed: int,
+) -> None:
+    """Writes which images make episodes 0..episodes-1, as a table."""
+    files.write_csv(path, HEADER, _rows(store, pools, specs, episodes, seed))
+
+
+def _rows(
     store: ClassStore,
     pools: Pools,
     specs: Sequence[EpisodeSpec],

@@ -43,7 +43,7 @@ class Evaluation:
         return half_width(self.accuracies)
 
     def row(self) -> dict[str, float | int | str]:
-        """The evaluation as it is stored."""
+        """Returns the evaluation as it is stored."""
         return {
             "adapt": self.adapt,
             "semi_supervised": self.semi_supervised,
@@ -65,7 +65,7 @@ class Evaluation:
 
 
 def half_width(values: np.ndarray) -> float:
-    """Of the 95 % confidence interval of the mean of some episodes: [E] -> number."""
+    """Returns half the width of the 95 % interval of a mean over episodes: [E]."""
     return float(1.96 * np.std(values) / np.sqrt(len(values)))
 
 
@@ -115,7 +115,7 @@ class Evaluator:
 
 
 def _vectors(embeddings: Embeddings, plan: plan_lib.Plan) -> list[tf.Tensor]:
-    """Support [E, N, K, D], queries [E, N, q, D] and unlabelled points [E, U, D]."""
+    """Returns support [E, N, K, D], queries [E, N, q, D], unlabelled [E, U, D]."""
     parts = (plan.support, plan.query, plan.unlabeled)
     return [embeddings.gather(part) for part in parts]
 
@@ -127,7 +127,7 @@ def _score(
     queries: tf.Tensor,
     unlabeled: tf.Tensor,
 ) -> tf.Tensor:
-    """Accuracy of each head on each episode.
+    """Returns the accuracy of each head on each episode.
 
     [E, N, K, D], [E, N, q, D], [E, U, D] -> [heads, E].
     """
@@ -138,6 +138,6 @@ def _score(
 
 
 def _batch_size(spec: EpisodeSpec, size: int) -> int:
-    """Episodes at once, so that their embeddings and matrices fit a fixed budget."""
+    """Returns how many episodes are scored at once, within a budget of memory."""
     points = spec.queries + spec.unlabeled_points
     return max(1, min(100, BATCH_NUMBERS // (points * (spec.way + size))))

@@ -67,6 +67,13 @@ def heading(evaluations: Sequence[Evaluation]) -> str:
     return f"{numbers}\n{common}" if same else numbers
 
 
+def lines(evaluations: Sequence[Evaluation]) -> str:
+    """Returns some evaluations for the terminal: a list, or a table if specs differ."""
+    several = len({evaluation.spec for evaluation in evaluations}) > 1
+    shown = table(evaluations) if several else "\n".join(map(str, evaluations))
+    return f"{heading(evaluations)}\n{shown}"
+
+
 def table(evaluations: Sequence[Evaluation]) -> str:
     """Returns a line for each kind of episode, a column for each way to adapt."""
     adaptations = list(dict.fromkeys(each.adapt for each in evaluations))

@@ -7,6 +7,7 @@ the seed, so a run that was killed continues to the same weights.
 import signal
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +19,7 @@ from prwn_tf.errors import NonFiniteLossError, Stopped
 from prwn_tf.model import FewShotModel
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor
-from prwn_tf.training.signals import graceful_stop
+from prwn_tf.training.signals import StopRequest, graceful_stop
 from prwn_tf.training.workdir import Workdir
 
 
@@ -51,41 +52,57 @@ def train(
             losses.append(logs["loss"])
             progress.update()
             last, stopping = step == config.episodes, stop.requested
-
-            reporting = step % config.report_every == 0 or last
-            validating = step % config.validate_every == 0 or last
-            saving = step % config.checkpoint_every == 0 or last or stopping
-            if not (reporting or validating or saving):
+            due = _due(config, step, stopping)
+            if not any(due):
                 continue
             _check_finite(losses, model, step, workdir)
-            elapsed = time.monotonic() - clock
+            spent += (elapsed := time.monotonic() - clock)
             checkpoints.seconds.assign_add(elapsed)
-            spent += elapsed
-            if reporting:
+            if due.report:
                 speed = len(losses) / spent
                 monitor.training(step, logs, model.optimizer.learning_rate, speed)
                 progress.set_postfix_str(_postfix(logs), refresh=False)
                 losses, spent = [], 0.0
                 model.reset_metrics()
-            if validating:
+            if due.validation:
                 validate(step)
             if last:
-                values = {name: float(value) for name, value in logs.items()}
-                files.write_json(workdir.losses, values)
-            if saving:
+                files.write_json(workdir.losses, {k: float(v) for k, v in logs.items()})
+            if due.checkpoint:
                 checkpoints.save(step)
             if stopping or (last and stop.requested):
-                name = signal.Signals(stop.signal_number).name
-                raise Stopped(
-                    stop.signal_number,
-                    f"stopped by {name} at step {step} with a checkpoint; "
-                    f"{workdir.continuation} continues from it",
-                )
+                raise _stopped(stop, step, workdir)
             clock = time.monotonic()
 
 
+class _Due(NamedTuple):
+    """What is to be done after a step."""
+
+    report: bool
+    validation: bool
+    checkpoint: bool
+
+
+def _due(config: TrainConfig, step: int, stopping: bool) -> _Due:
+    last = step == config.episodes
+    return _Due(
+        report=step % config.report_every == 0 or last,
+        validation=step % config.validate_every == 0 or last,
+        checkpoint=step % config.checkpoint_every == 0 or last or stopping,
+    )
+
+
+def _stopped(stop: StopRequest, step: int, workdir: Workdir) -> Stopped:
+    name = signal.Signals(stop.signal_number).name
+    return Stopped(
+        stop.signal_number,
+        f"stopped by {name} at step {step} with a checkpoint; {workdir.continuation} "
+        "continues from it",
+    )
+
+
 def compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
-    """The model's training step as one graph, on all devices of the strategy."""
+    """Returns the training step as one graph, on all devices of the strategy."""
     strategy = tf.distribute.get_strategy()
 
     # AutoGraph, which nothing here needs, leaves temporary files when it is killed.

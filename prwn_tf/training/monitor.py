@@ -19,7 +19,7 @@ from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import StorageError
 from prwn_tf.images import decoding
 
-SHOWN = 84  # pixels of an image on the projector page, at most
+MAX_PIXELS = 84  # pixels of an image on the projector page, at most
 
 
 class Monitor:
@@ -61,12 +61,12 @@ class Monitor:
     def training(
         self, step: int, logs: Mapping[str, tf.Tensor], rate: float, speed: float
     ) -> None:
-        """Means of the losses and statistics since the last report."""
+        """Writes the means of losses and statistics since the last report."""
         values = {**logs, "learning_rate": rate, "episodes_per_second": speed}
         self._scalars("train", step, values)
 
     def validation(self, step: int, values: Mapping[str, float]) -> None:
-        """Accuracy on the validation episodes."""
+        """Writes the accuracy on the validation episodes."""
         self._scalars("validation", step, values)
 
     def _scalars(self, group: str, step: int, values: Mapping[str, float]) -> None:
@@ -76,12 +76,12 @@ class Monitor:
             self._writer.flush()
 
     def settings(self, values: Mapping[str, str | int | float | bool]) -> None:
-        """The run's settings for the HParams page."""
+        """Writes the run's settings for the HParams page."""
         with self._tolerant(), self._writer.as_default(step=0):
             hparams.hparams(dict(values))
 
     def episode(self, episode: Episode, spec: EpisodeSpec) -> None:
-        """A picture of an episode."""
+        """Writes a picture of an episode."""
         with self._tolerant(), self._writer.as_default(step=0):
             tf.summary.image("episode", picture.picture(episode, spec)[None])
 
@@ -92,7 +92,7 @@ def write_projector(
     labels: Sequence[str],
     images: np.ndarray,
 ) -> None:
-    """Images [n, H, W, C] at their embeddings [n, D], for the projector page."""
+    """Writes images [n, H, W, C] at their embeddings [n, D], for the projector page."""
     try:
         _write_projector(directory, vectors, labels, images)
     except StorageError as error:
@@ -128,15 +128,15 @@ def _warn(directory: pathlib.Path, error: Exception) -> None:
 
 
 def _grid(images: np.ndarray) -> np.ndarray:
-    """[rows, columns, H, W, C] -> [rows * H, columns * W, C]."""
+    """Returns one image: [rows, columns, H, W, C] -> [rows * H, columns * W, C]."""
     rows, columns, height, width, channels = images.shape
     turned = images.transpose([0, 2, 1, 3, 4])
     return turned.reshape([rows * height, columns * width, channels])
 
 
 def _small(images: np.ndarray) -> np.ndarray:
-    """Images [n, H, W, C] of uint8, no larger than the page shows them."""
-    height, width = (min(side, SHOWN) for side in images.shape[1:3])
+    """Returns images [n, H, W, C] of uint8, no larger than the page shows them."""
+    height, width = (min(side, MAX_PIXELS) for side in images.shape[1:3])
     if (height, width) == images.shape[1:3]:
         return images
     return decoding.shrink(images, height, width).numpy()

@@ -29,7 +29,7 @@ class Provenance:
 
 
 def of(config: TrainConfig, stores: Mapping[str, ClassStore]) -> Provenance:
-    """That of a run's data; images of no class count if the run learns from them."""
+    """Returns that of a run's data; images of no class count if it learns from them."""
     content = manifest.read(stores["train"].path.parent)
     parts = {
         split: part

@@ -14,7 +14,7 @@ import tensorflow as tf
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError
 
-REASON = 150  # characters of TensorFlow's words, which may list all variables
+MAX_REASON = 150  # characters of TensorFlow's words, which may list all variables
 
 
 def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -> int:
@@ -32,8 +32,8 @@ def first_readable(
     directory: pathlib.Path, read: Callable[[str], None], help_text: str
 ) -> int:
     """Gives checkpoints to `read`, the newest first, until one is whole: its step."""
-    found = sorted(steps(directory), reverse=True)
-    for step in found:
+    candidates = sorted(steps(directory), reverse=True)
+    for step in candidates:
         path = directory / f"ckpt-{step}"
         try:
             read(str(path))
@@ -41,14 +41,15 @@ def first_readable(
             raise
         # TensorFlow answers damage by whatever error its place in the file leads to.
         except Exception as error:
-            reason = str(error).splitlines()[0][:REASON]
+            reason = str(error).splitlines()[0][:MAX_REASON]
             logging.warning(
                 "checkpoint %s is corrupt and passed over: %s", path, reason
             )
         else:
             return step
     raise UserError(
-        f"none of the {len(found)} checkpoints in {directory} can be read; {help_text}"
+        f"none of the {len(candidates)} checkpoints in {directory} can be read; "
+        f"{help_text}"
     )
 
 
@@ -64,18 +65,18 @@ def save(directory: pathlib.Path, model: keras.Model, select: str, step: int) ->
 
 
 def _parts(model: keras.Model) -> tf.train.Checkpoint:
-    """What answers at test time, under the names it has in a run's checkpoints."""
+    """Returns what answers at test time, as a run's checkpoints name it."""
     parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)
     return tf.train.Checkpoint(model=parts)
 
 
 def place(directory: pathlib.Path, select: str) -> pathlib.Path:
-    """Where the "last" or the "best" checkpoint of a run lies."""
+    """Returns where the "last" or the "best" checkpoint of a run lies."""
     return directory / "best" if select == "best" else directory
 
 
 def steps(directory: pathlib.Path) -> list[int]:
-    """The steps that a folder has checkpoints of."""
+    """Returns the steps that a folder has checkpoints of."""
     names = (path.name for path in directory.glob("ckpt-*.index"))
     return [
         int(m.group(1)) for n in names if (m := re.fullmatch(r"ckpt-(\d+).index", n))

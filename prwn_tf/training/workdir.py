@@ -61,7 +61,7 @@ class Workdir:
 
     @property
     def result(self) -> pathlib.Path:
-        """What the tests found when training had ended."""
+        """What the tests said when training had ended."""
         return self.path / "result.json"
 
     @property
@@ -82,7 +82,7 @@ class Workdir:
         return self._config.exists()
 
     def load_config(self) -> TrainConfig:
-        """The config of the run in this folder."""
+        """Returns the config of the run in this folder."""
         files.check_name(self.path)
         path = self._config
         if not path.exists():
@@ -97,12 +97,12 @@ class Workdir:
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
         """Locks the folder, made if need be, and unmade if what follows fails."""
-        found = self.path.exists()
+        was_there = self.path.exists()
         self._take()
         try:
             yield
         except BaseException:
-            if not found and os.listdir(self.path) == [LOCK]:
+            if not was_there and os.listdir(self.path) == [LOCK]:
                 shutil.rmtree(self.path)
             self._lock.close()
             raise
@@ -145,10 +145,10 @@ class Workdir:
 
     def _remove_leftovers(self) -> None:
         """Removes files that a killed process was about to rename."""
-        found = [each for name in OWN for each in self.path.glob(f".{name}.*.tmp")]
+        leftovers = [each for name in OWN for each in self.path.glob(f".{name}.*.tmp")]
         for folder in (self.checkpoints, self.tensorboard):
-            found += folder.rglob(".*.tmp")
-        for path in found:
+            leftovers += folder.rglob(".*.tmp")
+        for path in leftovers:
             logging.warning("removing %s, left by a killed run", path)
             path.unlink()
 
@@ -241,7 +241,7 @@ class Workdir:
 
 
 def versions() -> dict[str, str]:
-    """What computed the run."""
+    """Returns what computed the run."""
     return {
         "prwn_tf": __version__,
         "python": sys.version.split()[0],

@@ -33,7 +33,7 @@ class Transitions(NamedTuple):
 
 
 def squared_distance(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """Squared Euclidean distances between two sets: [A, D], [B, D] -> [A, B]."""
+    """Returns squared distances between two sets: [A, D], [B, D] -> [A, B]."""
     a_norm = tf.reduce_sum(a * a, axis=-1)[..., :, None]  # [A, 1]
     b_norm = tf.reduce_sum(b * b, axis=-1)[..., None, :]  # [1, B]
     product = tf.linalg.matmul(a, b, transpose_b=True)  # [A, B]
@@ -41,12 +41,12 @@ def squared_distance(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
 
 
 def nearness(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """Negative squared distances, the paper's similarity: [A, D], [B, D] -> [A, B]."""
+    """Returns the paper's similarity, negative squared distances: -> [A, B]."""
     return -squared_distance(a, b)
 
 
 def dot_product(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """The similarity of learning by association: [A, D], [B, D] -> [A, B]."""
+    """Returns the similarity of learning by association: [A, D], [B, D] -> [A, B]."""
     return tf.linalg.matmul(a, b, transpose_b=True)
 
 
@@ -57,7 +57,7 @@ def log_transitions(
     self_loop_penalty: float = 1e9,
     similarity: Similarity = nearness,
 ) -> LogTransitions:
-    """Steps by similarity: [N, D], [U, D] -> graph.
+    """Returns the graph whose steps go by similarity: [N, D], [U, D] -> graph.
 
     Squared distances reach 1e3 for 84-pixel images at initialisation, where the
     probabilities underflow; hence logarithms.
@@ -80,7 +80,7 @@ def transitions(
     smoothing: float = 0.1,
     self_loop_penalty: float = 1e9,
 ) -> Transitions:
-    """The probabilities of `log_transitions`.
+    """Returns the probabilities of `log_transitions`.
 
     Example:
         >>> graph = transitions(tf.random.normal([5, 64]), tf.random.normal([50, 64]))

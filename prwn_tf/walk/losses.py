@@ -30,7 +30,7 @@ def walk_losses(
     smoothing: float = 0.1,
     self_loop_penalty: float = 1e9,
 ) -> WalkLosses:
-    """The two losses of a random walk: prototypes [N, D], unlabelled points [U, D].
+    """Returns the losses of a walk from prototypes [N, D] through points [U, D].
 
     Gradients flow through both. Smoothing 0 is the paper's text to the letter; it
     needs N * U * U numbers instead of U * U.
@@ -49,7 +49,7 @@ def walk_losses(
 def losses_on(
     graph: graph_lib.LogTransitions, steps: int, decay: float, bounded: bool
 ) -> WalkLosses:
-    """`walk_losses` on a graph that is there already.
+    """Returns `walk_losses` on a graph that is there already.
 
     Args:
         bounded: whether smoothing keeps the landing probabilities away from zero.
@@ -66,13 +66,13 @@ def losses_on(
 
 
 def log_visit_probability(graph: graph_lib.LogTransitions) -> tf.Tensor:
-    """Logarithm of how likely each point is the walker's first: graph -> [U]."""
+    """Returns the log of how likely each point is the walker's first: [U]."""
     ways = tf.cast(tf.shape(graph.leave)[-2], graph.leave.dtype)
     return tf.reduce_logsumexp(graph.leave, axis=-2) - tf.math.log(ways)
 
 
 def visit_entropy(graph: graph_lib.LogTransitions) -> tf.Tensor:
-    """Entropy of the first point visited, log U at most: graph -> []."""
+    """Returns the entropy of the first point visited, log U at most: []."""
     log_visit = log_visit_probability(graph)
     return -tf.reduce_sum(tf.exp(log_visit) * log_visit, axis=-1)
 
@@ -80,7 +80,7 @@ def visit_entropy(graph: graph_lib.LogTransitions) -> tf.Tensor:
 def _log_landing_bounded(
     graph: graph_lib.LogTransitions, steps: int
 ) -> list[tf.Tensor]:
-    """log T(t)_jj for t = 0..steps, each [N], by products of probabilities.
+    """Returns log T(t)_jj for t = 0..steps, each [N], by products of probabilities.
 
     Smoothing bounds T from below; the position itself may underflow, so its
     logarithm is never taken.
@@ -96,7 +96,7 @@ def _log_landing_bounded(
 
 
 def _log_landing_exact(graph: graph_lib.LogTransitions, steps: int) -> list[tf.Tensor]:
-    """log T(t)_jj for t = 0..steps, each [N], by sums of logarithms."""
+    """Returns log T(t)_jj for t = 0..steps, each [N], by sums of logarithms."""
     position = graph.leave  # [N, U]
     arrive = tf.linalg.matrix_transpose(graph.arrive)  # [N, U]
     landing = []
@@ -109,7 +109,7 @@ def _log_landing_exact(graph: graph_lib.LogTransitions, steps: int) -> list[tf.T
 
 
 def _check_points(points: int | None, steps: int) -> None:
-    """Compiled code drops assertions and would return NaN, hence a check in Python."""
+    """Raises if there are too few points; compiled code would return NaN instead."""
     needed = 2 if steps > 0 else 1
     if points is not None and points < needed:
         raise ValueError(

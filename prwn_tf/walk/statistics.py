@@ -10,7 +10,7 @@ SMOOTHING = 0.1  # of the filter, whatever graph a model was trained on
 
 
 def visit_probability(leave: tf.Tensor) -> tf.Tensor:
-    """How likely the walker's first point is each one: [N, U] -> [U], sums to one.
+    """Returns how likely the walker's first point is each one: [N, U] -> [U].
 
     Args:
         leave: probabilities of its first step, as in `graph.Transitions`.
@@ -21,7 +21,7 @@ def visit_probability(leave: tf.Tensor) -> tf.Tensor:
 def log_success(
     prototypes: tf.Tensor, unlabeled: tf.Tensor, smoothing: float = SMOOTHING
 ) -> tf.Tensor:
-    """How likely the walker returns through each point at once: [N, D], [U, D] -> [U].
+    """Returns how likely the walker returns through each point at once, as a log: [U].
 
     The logarithm of the chance to leave a prototype for the point and to come back in
     the next step, summed over prototypes: high for points of the episode's classes,
@@ -38,13 +38,13 @@ def log_success(
 def log_success_of(
     leave: tf.Tensor, arrive: tf.Tensor, smoothing: float = SMOOTHING
 ) -> tf.Tensor:
-    """`log_success` from the logarithms of unsmoothed steps, both [U, N]: -> [U]."""
+    """Returns `log_success` from the logs of unsmoothed steps, both [U, N]: [U]."""
     through = leave + graph_lib.smooth(arrive, smoothing)
     return tf.reduce_logsumexp(through, axis=-1) + math.log1p(-smoothing)
 
 
 def keep_above_median(scores: tf.Tensor) -> tf.Tensor:
-    """1 for scores at or above their median, 0 below: [U] -> [U].
+    """Returns 1 for scores at or above their median, 0 below: [U] -> [U].
 
     The median of an even number is the mean of the middle two, so half is kept.
     """

@@ -5,7 +5,7 @@ from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
 
 SPEC = EpisodeSpec(way=2, shot=1, query=3, unlabeled=2, distractors=1)
-CELL = picture.SMALLEST + 4 * picture.FRAME
+CELL = picture.MIN_PIXELS + 4 * picture.FRAME
 
 
 def images(value, *shape):

@@ -21,7 +21,7 @@ from prwn_tf.images import header
 
 MEMBER_LIMIT = 64 * 2**20
 ZIP_RATIO_LIMIT = compressed.GZIP_RATIO_LIMIT  # both pack alike
-SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".xz", ".zip")
+SUFFIXES = (".tar.gz", ".tar.xz", ".tar", ".tgz", ".txz", ".xz", ".zip")
 MAX_DEPTH = 3  # of tars inside of an archive
 
 
@@ -70,7 +70,7 @@ def unpack(path: pathlib.Path, folder: pathlib.Path, archive_name: str = "") -> 
 
 def _name_inside(archive_name: str, name: str) -> str:
     """Returns a member's name with the archive's before it, unless it is there."""
-    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+    for suffix in SUFFIXES:
         if archive_name.lower().endswith(suffix):
             archive_name = archive_name[: -len(suffix)]
             break
