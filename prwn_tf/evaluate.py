@@ -86,9 +86,8 @@ def main() -> None:
         episode_images.write(
             images, stores[FLAGS.split], split_pools, specs, episodes, config.eval_seed
         )
-    print(
-        f"{config.method} on {config.dataset}, step {trained.step}, {FLAGS.split} classes"
-    )
+    where = f"step {trained.step}, {FLAGS.split} classes"
+    print(f"{config.method} on {config.dataset}, {where}")
     print(report.lines(evaluations))
     print(f"stored in {stored}{replaced}")
 
