@@ -33,9 +33,10 @@ def run(folder, code):
     return found.stdout
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
     """A run and its export, two examples of two classes, and images without labels."""
+    tmp_path = tmp_path_factory.mktemp("folder")
     made.write_run(tmp_path / "runs/mine")
     export.export(tmp_path / "runs/mine", tmp_path / "exported/mine")
     for name, some in {"examples": slice(2), "more": slice(2, 8), "new": [9]}.items():

@@ -35,6 +35,10 @@ def run_fresh(
     )
 
 
+# Half the time of a training goes into compiling blocks; for tests of other things.
+PLAIN = {"conv_block": "plain"}
+
+
 def quick(
     workdir: pathlib.Path, data_dir: pathlib.Path, **changes: object
 ) -> list[str]:

@@ -20,8 +20,8 @@ def prepare(source: pathlib.Path, data_dir: pathlib.Path) -> None:
 
 
 def train(run: pathlib.Path, data_dir: pathlib.Path) -> subprocess.CompletedProcess:
-    flags = program.quick(run, data_dir, dataset="folder", episodes=2)
-    return program.run("train", *flags)
+    changes = {"dataset": "folder", "episodes": 2} | program.PLAIN
+    return program.run("train", *program.quick(run, data_dir, **changes))
 
 
 @pytest.fixture(scope="module")

@@ -159,7 +159,8 @@ def test_workdir_with_foreign_files_is_left_alone(tmp_path, data_dir):
 
 def test_workdir_of_another_config_names_the_fields(finished, tmp_path, data_dir):
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
-    other = program.quick(tmp_path, data_dir, episodes=2, train_way=4, seed=7)
+    changes = {"train_way": 4, "seed": 7, "episodes": 2} | program.PLAIN
+    other = program.quick(tmp_path, data_dir, **changes)
     result = program.run("train", *other)
     program.assert_one_line(
         result, 2, "train.way was 3, now 4", "seed was 0, now 7", "--restart"

@@ -83,7 +83,11 @@ def test_row_01_a_stop_between_two_reports_leaves_no_trace_in_the_curves(
     stopped = sandbox.run("train", *flags, faults="4:SIGTERM")
     assert stopped.returncode == 143
     assert "at step 5" in stopped.stderr  # reports are at the even ones
+    assert "with a checkpoint" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    assert not (tmp_path / "run" / "result.json").exists()
     assert sandbox.run("train", *flags).returncode == 0
+    assert harness.weights(tmp_path / "run", 12) == harness.weights(finished, 12)
     names = ("loss", "accuracy", "walker", "visit", "landing/3_steps")
     for name in names:
         found, expected = (
