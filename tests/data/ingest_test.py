@@ -80,7 +80,7 @@ def spoil(source):
 
 def test_bad_images_are_all_named(tmp_path, source):
     spoil(source)
-    message = refused(tmp_path, source, r"^4 images cannot be decoded: .*--skip_bad_im")
+    message = refused(tmp_path, source, r"^4 images cannot be decoded: .*skip_bad_im")
     for name, (_, reason) in BAD.items():
         assert f"{name} {reason}" in message
 

@@ -23,7 +23,9 @@ ALL = [*itertools.chain(*wnids.mini().values())]
 
 
 def test_nothing_is_given(tmp_path):
-    refused("mini", tmp_path, None, "made from files of yours, .* give them as --sourc")
+    refused(
+        "mini", tmp_path, None, "made from files of yours, .* give them as .*source"
+    )
     refused("mini", tmp_path, tmp_path / "nowhere", "nowhere does not exist; give wh")
     (tmp_path / "in").mkdir()
     refused("mini", tmp_path, tmp_path / "in", NO_CLASS)
@@ -75,7 +77,7 @@ def test_the_training_classes_alone(tmp_path):
     made.class_folders(tmp_path / "in", names, images=2)
     message = (
         "lacks 36 of the 100 classes of mini-ImageNet: n01855672, .* ...; complete it, "
-        "or accept what is there with --allow_partial"
+        "or accept what is there with .*allow_partial"
     )
     refused("mini", tmp_path, tmp_path / "in", message, allow_partial=None)
 
