@@ -3,17 +3,33 @@
 Every message is one line: what was asked, what was found, and what to change.
 """
 
+import re
+
+COMMAND = "python -m"
+
 
 class UserError(Exception):
-    """A bad configuration, flag or data set."""
+    """A bad configuration, flag or data set.
+
+    The message is written for the command line, with settings as flags: "lower
+    --train_way". In Python, where there are no flags, it names the setting alone:
+    "lower train_way".
+    """
 
     exit_code = 2
 
     def __init__(self, message: str):
         # Names of files may have line breaks and codes for terminals in them.
-        super().__init__(
-            "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+        self.with_flags = "".join(
+            c if c.isprintable() else repr(c)[1:-1] for c in message
         )
+        super().__init__(_without_dashes(self.with_flags))
+
+
+def _without_dashes(message: str) -> str:
+    """Returns a message with settings in the place of flags, but in commands."""
+    text, command, rest = message.partition(COMMAND)
+    return re.sub(r"(?<![\w-])--(?=[a-z])", "", text) + command + rest
 
 
 class NonFiniteLossError(UserError):

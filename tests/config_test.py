@@ -94,5 +94,5 @@ def test_a_resumed_run_may_change_its_length_but_not_its_task(config):
 
 def test_a_walk_needs_points(config):
     bare = dataclasses.replace(config, train=EpisodeSpec(way=2, shot=1, query=1))
-    with pytest.raises(UserError, match="--train_unlabeled and --train_extra are 0"):
+    with pytest.raises(UserError, match="train_unlabeled and train_extra are 0"):
         bare.check_terms()

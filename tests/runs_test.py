@@ -51,7 +51,7 @@ def test_or_as_the_user_says(make_run):
     ("given", "message"),
     [
         (["one"], "1 labels and 2 workdirs"),
-        (["x", "x"], "same label: x, x; give each a --label"),
+        (["x", "x"], "same label: x, x; give each a label"),
     ],
 )
 def test_labels_that_do_not_fit(make_run, given, message):

@@ -77,7 +77,7 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 def failed(error: UserError) -> int:
     """Says in one line what went wrong, and returns the exit code."""
-    print(f"error: {error}", file=sys.stderr)
+    print(f"error: {error.with_flags}", file=sys.stderr)
     return error.exit_code
 
 

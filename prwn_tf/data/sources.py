@@ -49,7 +49,8 @@ def opened(
         raise  # it is about the disk that is written to
     except UserError as error:
         # The user knows the archive, and not where it was unpacked.
-        raise type(error)(str(error).replace(str(scratch), str(source))) from error
+        message = error.with_flags.replace(str(scratch), str(source))
+        raise type(error)(message) from error
 
 
 def _archives_of(source: pathlib.Path, raw: Tree) -> dict[pathlib.Path, str]:

@@ -86,5 +86,5 @@ def test_finding(subject):
 
 
 def test_needs_unlabelled_points(subject):
-    with pytest.raises(UserError, match="--unlabeled=0"):
+    with pytest.raises(UserError, match="unlabeled=0"):
         consistency.adversarial_loss(subject[0], EpisodeSpec(3, 1, 1), 2)

@@ -68,7 +68,7 @@ def test_mean_and_interval_by_hand():
 
 
 def test_an_episode_that_is_not_looked_at_cannot_be_drawn():
-    with pytest.raises(UserError, match=r"--episode=5.*--eval_episodes"):
+    with pytest.raises(UserError, match=r"episode=5.*eval_episodes"):
         Settings(SPEC, SPEC, episodes=5, episode=5)
 
 

@@ -48,5 +48,5 @@ def test_finding_has_a_row_for_each_run_and_step(make_subject):
 
 
 def test_a_walk_needs_points(make_subject):
-    with pytest.raises(UserError, match="raise --unlabeled"):
+    with pytest.raises(UserError, match="raise unlabeled"):
         landing.measure_landing(make_subject(), EpisodeSpec(3, 1, 1), 2)

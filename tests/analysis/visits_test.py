@@ -100,7 +100,7 @@ def test_all_subjects_see_the_same_episodes(make_subject):
 @pytest.mark.parametrize("changes", [{"distractors": 0}, {"unlabeled": 0}])
 def test_episodes_without_distractors_are_refused(make_subject, changes):
     spec = EpisodeSpec(**{"way": 3, "shot": 1, "query": 1, "unlabeled": 2} | changes)
-    with pytest.raises(UserError, match="--distractors=0"):
+    with pytest.raises(UserError, match="distractors=0"):
         follow_walker(make_subject(), spec, 2)
 
 

@@ -88,7 +88,7 @@ def test_pixels_come_from_both_files(stores):
 
 def test_more_than_there_are(stores):
     with pytest.raises(
-        UserError, match=r"needs 8 images of no class, .* has 7; lower --t"
+        UserError, match=r"needs 8 images of no class, .* has 7; lower t"
     ):
         pools.check(
             run_pools(stores, label_ratio=0.5),

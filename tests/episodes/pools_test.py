@@ -20,7 +20,7 @@ def test_ratio_one_labels_everything(make_store):
     found = pools.split_labels(store, "train", 1.0, seed=0)
     np.testing.assert_array_equal(found.labeled, store.counts)
     pools.check(found, EpisodeSpec(way=2, shot=5, query=2))
-    with pytest.raises(UserError, match=r"has 0 unlabelled images .*--label_ratio"):
+    with pytest.raises(UserError, match=r"has 0 unlabelled images .*label_ratio"):
         pools.check(found, EpisodeSpec(way=2, shot=1, query=1, unlabeled=1))
 
 
@@ -45,7 +45,7 @@ def test_the_draw_follows_the_seed_class_by_class(make_store):
             1.0,
             {"way": 3, "distractors": 2},
             r"3 classes \+ 2 distractor classes, but the train split has 4; "
-            r"lower --train_way or --train_distractors",
+            r"lower train_way or train_distractors",
         ),
         (
             [9, 5, 9],
@@ -59,14 +59,14 @@ def test_the_draw_follows_the_seed_class_by_class(make_store):
             0.2,
             {"query": 2},
             r"has 2 labelled images but an episode needs 3 .*"
-            r"lower --train_shot or --train_query, or raise --label_ratio",
+            r"lower train_shot or train_query, or raise label_ratio",
         ),
         (
             [10, 10],
             0.5,
             {"unlabeled": 6},
             r"has 5 unlabelled images but an episode needs 6 .*"
-            r"lower --train_unlabeled, or lower --label_ratio",
+            r"lower train_unlabeled, or lower label_ratio",
         ),
     ],
 )

@@ -53,7 +53,7 @@ def test_the_newest_is_restored_and_the_oldest_dropped(saved):
 
 def test_released_weights_are_not_called_corrupt(tmp_path, caplog):
     weights.save(tmp_path, build(), "last", 7)
-    with pytest.raises(UserError, match=r"ckpt-7 holds weights alone.*--workdir"):
+    with pytest.raises(UserError, match=r"ckpt-7 holds weights alone.*workdir"):
         Checkpoints(tmp_path, build()).restore()
     assert not caplog.records
 
