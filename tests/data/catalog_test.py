@@ -61,10 +61,10 @@ def test_images_of_the_source_are_not_taken_for_unlabelled_ones(tmp_path, source
     stores = prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
 
     assert len(stores[reader.UNLABELED]) == 5
-    with pytest.raises(UserError, match="and --unlabeled_source are both"):
+    with pytest.raises(UserError, match="and unlabeled_source are both"):
         prepare(tmp_path, source, unlabeled_source=source / "class a/..")
     shutil.rmtree(tmp_path / "all/loose")
-    with pytest.raises(UserError, match="holds no images that are not in --source"):
+    with pytest.raises(UserError, match="holds no images that are not in source"):
         prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
 
 
@@ -100,9 +100,7 @@ def test_bad_images_without_labels(tmp_path, source):
 )
 def test_options_of_other_data_sets(tmp_path, name, options):
     [option] = options
-    with pytest.raises(
-        UserError, match=f"--{option} does not apply to .*={name}, only"
-    ):
+    with pytest.raises(UserError, match=f"{option} does not apply to .*={name}, only"):
         catalog.prepare(name, tmp_path, catalog.Options(**options))
 
 
