@@ -1,5 +1,6 @@
 """The Python of the README runs as it stands there."""
 
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,8 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf.serving import export
+from tests.children import child
+from tests.cli import program
 from tests.serving import made
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
@@ -85,3 +88,14 @@ def test_the_notebook(tmp_path, data_dir):
     assert printed.splitlines()[-1] == "[0 1 0]"
     assert "loss" in printed
     assert "3/3" in printed
+
+
+def test_a_part_of_ones_own(tmp_path, data_dir):
+    [code] = [each for each in SNIPPETS if "(Regularizer)" in each]
+    (tmp_path / "my_parts.py").write_text(code)
+    [command] = re.findall(r"^    python (.*my_parts:.*)$", README.read_text(), re.M)
+    flags = program.quick(tmp_path / "run", data_dir, episodes=2)
+    result = child.run(*command.split(), *flags, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    losses = json.loads((tmp_path / "run" / "result.json").read_text())["losses"]
+    assert {"walker", "size"} <= losses.keys()
