@@ -68,12 +68,15 @@ def use_dataset(directory: pathlib.Path) -> None:
     image_shape = stores["train"].image_shape
     task = Task("glyphs", "prwn", 2, 1, 1, 2, 0)
     config = protocol(task)
-    pools.for_run(dataclasses.replace(config, image_shape=image_shape), stores)
+    train = EpisodeSpec(way=2, shot=1, query=1, unlabeled=2)
+    config = dataclasses.replace(config, train=train, image_shape=image_shape)
+    pools.for_run(config, stores)
     reader.verify(directory)
     summary.lines(directory)
 
 
 def test_manifests(dataset, tmp_path, cases):
+    use_dataset(dataset)  # or every case would be refused for the same reason
     copy = shutil.copytree(dataset, tmp_path / "made")
     good = (dataset / reader.MANIFEST).read_bytes()
 
@@ -280,7 +283,7 @@ def test_pickles_that_are_programs(tmp_path, cases):
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_npz_files(tmp_path, save, cases):
     file = io.BytesIO()
-    save(file, images=np.arange(6 * 8 * 8 * 3, dtype=np.uint8).reshape(6, 8, 8, 3))
+    save(file, images=np.arange(4 * 8 * 8 * 3, dtype=np.uint8).reshape(4, 8, 8, 3))
     good, path = file.getvalue(), tmp_path / "train_images.npz"
     labels = made.write(tmp_path / "train_labels.pkl", tiered_labels(2))
 
