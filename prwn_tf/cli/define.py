@@ -144,12 +144,24 @@ def define_train_flags() -> None:
             field.metadata["text"] if name == "extra" else f"As --{name}, in training."
         )
         _define(f"train_{name}", EpisodeSpec, field, text)
-    own = own_parts(_part_names(sys.argv[1:])).values()
-    own_settings = [type(part.settings) for part in own if part.settings]
-    for group in (TrainConfig, OptimizerConfig, *PARTS.values(), *own_settings):
+    for group in (TrainConfig, OptimizerConfig, *PARTS.values()):
         for name, field in group.flags().items():
             if name != "eval_episodes":  # a flag of the task
                 _define(name, group, field, field.metadata["text"])
+    for name, part in own_parts(_part_names(sys.argv[1:])).items():
+        if part.settings:
+            _define_own(name, type(part.settings))
+
+
+def _define_own(part: str, group: type[Settings]) -> None:
+    """Defines the flags of a part of the user's; a name that is taken is an error."""
+    for name, field in group.flags().items():
+        if name in flags.FLAGS:
+            taken = (
+                f"--{name}, a setting of {part}, is a flag already; call it otherwise"
+            )
+            sys.exit(cli.failed(UserError(taken)))
+        _define(name, group, field, field.metadata["text"])
 
 
 def own_parts(names: Iterable[str]) -> dict[str, OwnPart]:
@@ -180,12 +192,6 @@ def _define(
 ) -> None:
     """Defines the flag of a setting; unset, it takes the published value."""
     within, kind = field.metadata["within"], settings.kind(group, field)
-    if name in flags.FLAGS:
-        taken = UserError(
-            f"--{name}, a setting of {group.__name__}, is a flag already; give the "
-            "settings another name"
-        )
-        sys.exit(cli.failed(taken))
     if kind is bool:
         flags.DEFINE_boolean(name, None, text)
     elif kind is int and isinstance(within, Interval):

@@ -112,6 +112,16 @@ def test_mistakes_are_one_line(flags, code, text, tmp_path, data_dir):
     assert "Traceback" not in result.stderr
 
 
+def test_a_setting_whose_flag_is_taken(tmp_path, data_dir):
+    code = (OWN / "my_parts.py").read_text()
+    (tmp_path / "theirs.py").write_text(
+        code.replace('"noisy"', '"walk"').replace("spread:", "steps:")
+    )
+    flags = program.quick(tmp_path / "w", data_dir, head="theirs:NoisyHead")
+    result = child.run("-m", "prwn_tf.train", *flags, cwd=tmp_path)
+    program.assert_one_line(result, 2, "--walk_steps, a setting of theirs:NoisyHead")
+
+
 def test_its_settings_are_told_by_help():
     result = program.run("train", f"--regularizers={RIVAL}", "--helpshort")
     assert (
