@@ -1,6 +1,7 @@
 """How fast it is: ours, plain Keras and PyTorch, turn by turn in one run.
 
     python tools/benchmark.py --output=benchmark.json
+    python tools/benchmark.py --parts=steps --against=../before  # a clone
 
 Each competitor lives in a process of its own, with its own allocator and threads, and
 takes its steps when it is its turn, so that the noise of the machine falls on all
@@ -22,10 +23,7 @@ from collections.abc import Callable, Sequence
 
 from absl import app, flags
 
-from prwn_tf import (
-    build,
-    protocols,  # sets the allocator before TensorFlow loads
-)
+from prwn_tf import build, protocols  # sets the allocator before TensorFlow loads
 from prwn_tf.config import TrainConfig
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for its neighbours
@@ -33,6 +31,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for its neighbours
 OUTPUT = flags.DEFINE_string("output", None, "File for the numbers, as JSON.")
 TURNS = flags.DEFINE_integer("turns", 9, "Turns of each competitor.", lower_bound=3)
 PARTS = flags.DEFINE_list("parts", ["steps", "parts"], "Any of: steps, parts.")
+AGAINST = flags.DEFINE_string(
+    "against", None, "Another checkout of the project, to compare steps with."
+)
 WORKER = flags.DEFINE_string("worker", None, "For the program's own use.")
 
 
@@ -53,6 +54,7 @@ WORKS = {
     "mini": Work(84, 3, way=5, shot=5, query=5, unlabeled=10),
 }
 COUNTED = 2  # steps of a turn
+OTHER = "the other checkout"
 TORCH = ("torch nchw", "torch channels_last", "torch compile")
 
 
@@ -65,7 +67,7 @@ def training_step(
     unlabeled: int,
     conv_block: str = "auto",
 ) -> Callable[[], float]:
-    """One PRWN training step on fixed images, as a function that waits for its end.
+    """Returns a PRWN training step on fixed images, which waits for its own end.
 
     Example:
         step = training_step(28, 1, way=20, shot=1, query=1, unlabeled=10)
@@ -118,8 +120,10 @@ def main(argv: Sequence[str]) -> None:
 
 
 def _compare(work: str) -> dict[str, float]:
-    """Median milliseconds of a step of each competitor, and the arithmetic limit."""
+    """Returns median milliseconds of a step of each, and the arithmetic limit."""
     names = ["ours", "plain keras", *(TORCH if _has_torch() else ()), "convolution"]
+    if AGAINST.value:
+        names = ["ours", OTHER, "convolution"]
     workers = {name: _Worker(work, name) for name in names}
     times = {name: [] for name in names}
     for turn in range(TURNS.value):
@@ -129,10 +133,10 @@ def _compare(work: str) -> dict[str, float]:
     print()
     for worker in workers.values():
         worker.stop()
-    found = {name: 1e3 * statistics.median(each) for name, each in times.items()}
-    found.pop("convolution")
-    found["arithmetic limit"] = 1e3 * min(times["convolution"]) * _work_ratio(work)
-    return found
+    medians = {name: 1e3 * statistics.median(each) for name, each in times.items()}
+    medians.pop("convolution")
+    medians["arithmetic limit"] = 1e3 * min(times["convolution"]) * _work_ratio(work)
+    return medians
 
 
 class _Worker:
@@ -140,21 +144,29 @@ class _Worker:
 
     def __init__(self, work: str, name: str):
         allocator = {"plain keras": "false"}.get(name, "true")
+        program, path = (
+            pathlib.Path(__file__).resolve(),
+            os.environ.get("PYTHONPATH", ""),
+        )
+        if name == OTHER:
+            path = str(pathlib.Path(AGAINST.value).resolve())
+            program, name = pathlib.Path(path, "tools", "benchmark.py"), "ours"
         self._process = subprocess.Popen(
-            [sys.executable, __file__, f"--worker={work}/{name}"],
+            [sys.executable, program, f"--worker={work}/{name}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             # Waiting threads of PyTorch would spin, and slow the others down.
             env=os.environ
-            | {"TF_CPU_ALLOCATOR_USE_BFC": allocator, "OMP_WAIT_POLICY": "PASSIVE"},
+            | {"TF_CPU_ALLOCATOR_USE_BFC": allocator, "OMP_WAIT_POLICY": "PASSIVE"}
+            | {"PYTHONPATH": path},
         )
         if self._process.stdout.readline() != "ready\n":
             raise RuntimeError(f"the benchmark of {name} did not start")
 
     def step(self) -> float:
-        """Seconds of a step, after one that is not counted."""
+        """Returns the seconds of a step, after one that is not counted."""
         self._process.stdin.write("step\n")
         self._process.stdin.flush()
         return float(self._process.stdout.readline())
@@ -164,7 +176,7 @@ class _Worker:
 
 
 def _work(work: str, name: str) -> None:
-    """The worker's side: warms up, then takes a turn for every line it is sent."""
+    """Warms up, then takes a turn for every line it is sent: the worker's side."""
     if work == "memory":
         import benchmark_parts
 
@@ -203,7 +215,7 @@ def _competitor(work: Work, name: str) -> Callable[[], object]:
 
 
 def _published() -> TrainConfig:
-    """What all competitors compute, but for the size of the episode."""
+    """Returns what all competitors compute, but for the size of the episode."""
     return protocols.protocol(protocols.Task("omniglot", "prwn"))
 
 
@@ -212,7 +224,7 @@ def _images(work: Work) -> int:
 
 
 def _layers(work: Work) -> list[tuple[int, int]]:
-    """Size and input channels of the four convolutions."""
+    """Returns size and input channels of the four convolutions."""
     sizes = [work.size // 2**block for block in range(4)]
     return list(zip(sizes, [work.channels, 64, 64, 64], strict=True))
 
@@ -222,7 +234,7 @@ def _flops(images: int, size: int, channels: int) -> float:
 
 
 def _convolution(work: Work) -> Callable[[], object]:
-    """The forward convolution of the second block, oneDNN's best case here."""
+    """Returns the forward convolution of the second block, oneDNN's best case here."""
     import tensorflow as tf
 
     size, channels = _layers(work)[1]
@@ -233,7 +245,7 @@ def _convolution(work: Work) -> Callable[[], object]:
 
 
 def _work_ratio(name: str) -> float:
-    """Operations of a training step over those of `_convolution`.
+    """Returns the operations of a training step over those of `_convolution`.
 
     Forward, gradient to the kernel, gradient to the input; the first layer's input
     needs none.
@@ -256,7 +268,7 @@ def _machine() -> str:
 
 
 def print_report(report: dict) -> None:
-    """The tables as they stand in the README."""
+    """Prints the tables as they stand in the README."""
     print(f"\nmachine: {report['machine']}\n")
     for name, times in report.get("steps", {}).items():
         print(f"| training step, {name} episode | ms | ours is faster by |")
