@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 
 from absl import app, flags
 
-from prwn_tf import build, protocols  # sets the allocator before TensorFlow loads
+from prwn_tf import protocols  # sets the allocator before TensorFlow loads
 from prwn_tf.config import TrainConfig
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for its neighbours
@@ -75,6 +75,7 @@ def training_step(
     """
     import tensorflow as tf
 
+    from prwn_tf import build
     from prwn_tf.config import EpisodeSpec
     from prwn_tf.episodes.pipeline import Episode
     from prwn_tf.training import loop
