@@ -1,36 +1,42 @@
 """Reproduces experiments of the paper, one command each.
 
     python tools/reproduce.py omniglot
+    python tools/reproduce.py mini --source=mini-imagenet/ --rows=prwn,pn
     python tools/reproduce.py toy
     python tools/reproduce.py toy --help
 
-An experiment is a package beside this file whose module `command` has `ABOUT`,
-`add_arguments(parser)` and `run(arguments)`; a new one is a line in EXPERIMENTS.
+An experiment has `ABOUT`, `add_arguments(parser)` and `run(arguments)`; a new one is a
+line in EXPERIMENTS. The columns of a data set are a description in `paper_tables`.
 """
 
 import argparse
 import functools
-import importlib
 import sys
+
+from paper_tables import mini, omniglot
+from paper_tables.command import Command
+from toy import command as toy
 
 from prwn_tf import cli
 
-EXPERIMENTS = {"toy": "toy.command", "omniglot": "omniglot.command"}
+EXPERIMENTS = {
+    "toy": toy,
+    "omniglot": Command(omniglot.TABLES),
+    "mini": Command(mini.TABLES),
+}
 
 
 def main() -> int:
     """Runs the experiment that the command line names, and returns its exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     experiments = parser.add_subparsers(dest="experiment", required=True)
-    commands = {}
-    for name, module in EXPERIMENTS.items():
-        commands[name] = importlib.import_module(module)
-        about = commands[name].ABOUT
-        commands[name].add_arguments(
+    for name, experiment in EXPERIMENTS.items():
+        about = experiment.ABOUT
+        experiment.add_arguments(
             experiments.add_parser(name, help=about, description=about)
         )
     arguments = parser.parse_args()
-    run = commands[arguments.experiment].run
+    run = EXPERIMENTS[arguments.experiment].run
     return cli.exit_code(functools.partial(run, arguments))
 
 

@@ -12,7 +12,7 @@ from tests.cli import program
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
 
-from omniglot import release
+from paper_tables import release
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_evaluate_gives_the_same_digits(finished, released, data_dir):
 def test_what_evaluate_found_besides_is_among_its_tests(finished, tmp_path):
     beside = [{"adapt": "none", "distractors": 5, "accuracy": 0.5}]
     (tmp_path / "evaluation.json").write_text(json.dumps(beside))
-    release.release(finished, tmp_path / "row", tmp_path)
+    release.release(finished, tmp_path / "row", [tmp_path])
     own = json.loads((finished / "result.json").read_text())["test"]
     found = json.loads((tmp_path / "row" / "result.json").read_text())["test"]
     assert found == own + beside

@@ -11,14 +11,10 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from omniglot import programs, report, rows  # noqa: E402
+from paper_tables import omniglot, programs, report  # noqa: E402
 
 from prwn_tf.training import signals  # noqa: E402
 from tests.children import child  # noqa: E402
-
-RELEASED = sorted(
-    path.parent.name for path in ROOT.glob("results/omniglot/*/result.json")
-)
 
 
 @pytest.fixture
@@ -35,6 +31,7 @@ def output(tmp_path) -> pathlib.Path:
         {
             "adapt": adapt,
             "distractors": distractors,
+            "shot": 1,
             "accuracy": accuracy,
             "interval": 0.0012,
             "episodes": 3000,
@@ -54,7 +51,7 @@ def output(tmp_path) -> pathlib.Path:
 
 
 def test_page(output):
-    text = report.page(output)
+    text = report.page(omniglot.TABLES, output)
     link = "[prwn](omniglot/prwn)"
     plain = "98.28 ± 0.15 | 98.11 ± 0.12 | -0.17"
     assert f"| PRWN | {plain} | {link} | none |" in text
@@ -111,42 +108,3 @@ def test_a_signal_is_passed_on_and_its_effect_awaited():
         assert patient.stdout.readline() == "ready\n"
         request.signal_number = signal.SIGTERM
         assert programs.wait(patient, request) == 7
-
-
-def test_every_row_has_its_flagfile():
-    for row in rows.ROWS:
-        assert (ROOT / "flags" / "omniglot" / f"{row}.flags").exists()
-    assert {cell.row for cell in rows.CELLS} == set(rows.ROWS)
-
-
-SAME_CONFIG = """
-import pathlib, sys
-from absl import flags
-from prwn_tf import config, train
-from prwn_tf.cli import read
-from prwn_tf.training.workdir import Workdir
-row, *arguments = sys.argv[1:]
-flags.FLAGS(["train", *arguments])
-asked, stored = read.train_config(), Workdir(pathlib.Path(row)).load_config()
-found = config.differences(asked, stored, may_change=True)
-assert not found.keys() - {"conv_block", "xla"}, found
-"""
-
-
-@pytest.mark.parametrize("row", RELEASED)
-def test_released_rows_were_trained_as_their_flagfiles_say(row):
-    path = ROOT / "results" / "omniglot" / row
-    found = child.run("-c", SAME_CONFIG, path, *rows.flags(row, ROOT))
-    assert found.returncode == 0, found.stderr
-
-
-def test_published_numbers_are_those_of_the_flagfiles():
-    for cell in rows.CELLS:
-        if cell.accuracy and cell.interval:
-            text = (ROOT / "flags" / "omniglot" / f"{cell.row}.flags").read_text()
-            assert f"{cell.accuracy:.2f} ± {cell.interval:.2f}" in text
-
-
-def test_the_page_is_made_from_the_folders():
-    results = ROOT / "results"
-    assert (results / "README.md").read_text() == report.page(results / "omniglot")

@@ -8,6 +8,7 @@ spread in place of all of them.
 import csv
 import pathlib
 import shutil
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -19,12 +20,12 @@ PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 
 
 def release(
-    run: pathlib.Path, output: pathlib.Path, evaluation: pathlib.Path | None = None
+    run: pathlib.Path, output: pathlib.Path, evaluations: Iterable[pathlib.Path] = ()
 ) -> None:
     """Writes the run in one folder to another, whole or not at all.
 
     Args:
-        evaluation: folder in which `evaluate` stored further tests of the run.
+        evaluations: folders in which `evaluate` stored further tests of the run.
     """
     trained = runs.load_model(Workdir(run))
     beside = output.with_name(f".{output.name}.tmp")
@@ -34,7 +35,7 @@ def release(
     for name in ("config.json", "versions.json"):
         shutil.copyfile(run / name, beside / name)
     result = files.read_json(run / "result.json")
-    if evaluation:
+    for evaluation in evaluations:
         result["test"] += files.read_json(evaluation / "evaluation.json")
     files.write_json(beside / "result.json", result)
     summary = summarize(run / "episodes.csv")

@@ -21,6 +21,8 @@ def run(name: str, *arguments: str, data_dir: pathlib.Path) -> None:
     going_on = "the same command continues from there"
     if stop.requested:
         raise Stopped(stop.signal_number, f"prwn_tf.{name} was stopped; {going_on}")
+    if code == UserError.exit_code:
+        sys.exit(code)  # it has said what is wrong, and would say so again
     if code:
         raise UserError(f"prwn_tf.{name} ended with code {code}; {going_on}")
 

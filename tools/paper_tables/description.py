@@ -1,0 +1,144 @@
+"""A data set's columns of the paper's tables, described as data.
+
+A row is a run, and the flagfile of its name makes it. To add one: write the flagfile,
+add its name to `rows`, and the cells that it answers to `tables`.
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Cell(NamedTuple):
+    """A line of a table, and the row and kind of inference that has ours.
+
+    Attributes:
+        paper: shot -> published accuracy (%), and its interval if there is one; a shot
+            that is left out was not published.
+    """
+
+    title: str
+    row: str
+    adapt: str
+    paper: Mapping[int, tuple[float, ...]]
+
+
+class Table(NamedTuple):
+    """The cells of one kind of test episodes."""
+
+    title: str
+    distractors: int  # classes of an episode
+    cells: tuple[Cell, ...]
+
+
+class Published(NamedTuple):
+    """A number of the paper's analyses."""
+
+    label: str  # of the run in our figures
+    row: str
+    number: float | None  # None: the paper has no such run
+
+
+class HigherWays(NamedTuple):
+    """Accuracies of episodes with more and more classes.
+
+    Attributes:
+        runs: the first is the one that the others are compared with.
+        at: the number of ways that the paper has accuracies (%) for; None where it has
+            a figure alone.
+    """
+
+    title: str
+    runs: tuple[Published, ...]
+    at: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DatasetTables:
+    """The rows of one data set, what they answer, and where they lie.
+
+    Attributes:
+        source_help: what `--source` is.
+        flagfiles: folder of the flagfiles, one for each row.
+        notes: file of the prose above the tables, which begins with the page's title.
+        rows: in the order of training.
+        shots: a column each, of labelled images of a class in a test episode.
+        evaluations: row -> further tests of it, each a mapping of task flags; flags
+            that are left out are those of the row's own test.
+        page_beside: whether the page lies beside the folder of the rows, not in it.
+        short: whether rows have fewer episodes than the published settings.
+        shows_images: whether pictures with images of the data set may be released.
+        clean: probabilities that a walker among distractors is at a clean point.
+        consistency: average VAT losses, how far an answer moves under the worst small
+            change of an image.
+        landing: label and row of the runs whose walkers come home or not.
+        seeds: other seeds with which the rows of `spread` are trained as well, since
+            one label split hides what another one would give.
+    """
+
+    dataset: str
+    about: str
+    source_help: str
+    flagfiles: str
+    notes: pathlib.Path
+    rows: tuple[str, ...]
+    tables: tuple[Table, ...]
+    shots: tuple[int, ...]
+    higher_ways: HigherWays
+    clean: tuple[Published, ...]
+    consistency: tuple[Published, ...]
+    landing: tuple[tuple[str, str], ...]
+    evaluations: Mapping[str, tuple[Mapping[str, int], ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    page_beside: bool = False
+    short: bool = False
+    shows_images: bool = False
+    seeds: tuple[int, ...] = ()
+    spread: tuple[str, ...] = ()
+
+    @property
+    def released_dir(self) -> str:
+        """The folder of the released rows."""
+        return f"results/{self.dataset}"
+
+    @property
+    def runs_dir(self) -> str:
+        """The folder of the runs themselves."""
+        return f"runs/{self.dataset}"
+
+    @property
+    def all_rows(self) -> tuple[str, ...]:
+        """The rows, and those that only have another seed."""
+        return (*self.rows, *self._repeats)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of all tables."""
+        return tuple(cell for table in self.tables for cell in table.cells)
+
+    @property
+    def _repeats(self) -> dict[str, tuple[str, int]]:
+        """Name -> flagfile, and seed of labels, weights and episodes."""
+        return {
+            repeated_name(row, seed): (row, seed)
+            for row in self.spread
+            for seed in self.seeds
+        }
+
+    def page(self, output: pathlib.Path) -> pathlib.Path:
+        """Returns where the page of the rows in a folder lies."""
+        return (output.parent if self.page_beside else output) / "README.md"
+
+    def flags(self, row: str, root: pathlib.Path) -> list[str]:
+        """Returns the flags that make a row what it is, for a repository at `root`."""
+        flagfile, seed = self._repeats.get(row, (row, 0))
+        path = root / self.flagfiles / f"{flagfile}.flags"
+        seeds = [f"--seed={seed}", f"--label_seed={seed}"] if seed else []
+        return [f"--flagfile={path}", *seeds]
+
+
+def repeated_name(row: str, seed: int) -> str:
+    """Returns the name of a row with another seed."""
+    return f"{row}_seed{seed}"

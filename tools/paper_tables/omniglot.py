@@ -1,0 +1,133 @@
+"""The runs behind the Omniglot columns, and the cells of the paper that they answer."""
+
+import pathlib
+
+from paper_tables.description import Cell, DatasetTables, HigherWays, Published, Table
+
+DISTRACTORS = 5
+_WITHOUT = (
+    Cell("PN_all", "pn_all", "none", {1: (98.8,)}),
+    Cell("PN", "pn", "none", {1: (94.62, 0.09)}),
+    Cell("PN, trained 20-way as PRWN is", "pn_20way", "none", {}),
+    Cell("PN_VAT", "pn_vat", "none", {1: (97.14, 0.16)}),
+    Cell("PRWN", "prwn", "none", {1: (98.28, 0.15)}),
+    Cell("PN + semi-supervised inference", "pn", "refine", {1: (97.45, 0.05)}),
+    Cell("PN, 20-way, + semi-supervised inference", "pn_20way", "refine", {}),
+    Cell("PN_VAT + semi-supervised inference", "pn_vat", "refine", {}),
+    Cell("PN + soft k-means", "soft_kmeans", "none", {1: (97.25, 0.10)}),
+    Cell("PN + soft k-means + cluster", "cluster_kmeans", "none", {1: (97.68, 0.07)}),
+    Cell("PN + masked soft k-means", "masked_kmeans", "none", {1: (97.52, 0.07)}),
+    Cell("PRWN + semi-supervised inference", "prwn", "refine", {1: (99.23, 0.08)}),
+)
+_WITH = (
+    Cell("PRWN", "prwn_distractors", "none", {1: (97.76, 0.11)}),
+    Cell("PRWN, trained without them", "prwn", "none", {}),
+    Cell(
+        "PN + semi-supervised inference",
+        "pn_distractors",
+        "refine",
+        {1: (95.08, 0.09)},
+    ),
+    Cell("PN + soft k-means", "soft_kmeans_distractors", "none", {1: (95.01, 0.09)}),
+    Cell(
+        "PN + soft k-means + cluster",
+        "cluster_kmeans_distractors",
+        "none",
+        {1: (97.17, 0.04)},
+    ),
+    Cell(
+        "PN + masked soft k-means",
+        "masked_kmeans_distractors",
+        "none",
+        {1: (97.30, 0.30)},
+    ),
+    Cell(
+        "PRWN + semi-supervised inference",
+        "prwn_distractors",
+        "refine",
+        {1: (97.86, 0.22)},
+    ),
+    Cell(
+        "PRWN, trained without them, + semi-supervised inference",
+        "prwn",
+        "refine",
+        {},
+    ),
+    Cell(
+        "PRWN + semi-supervised inference + filter",
+        "prwn_distractors",
+        "filter",
+        {1: (99.04, 0.18)},
+    ),
+    Cell(
+        "PRWN, trained without them, + semi-supervised inference + filter",
+        "prwn",
+        "filter",
+        {},
+    ),
+)
+_HIGHER_WAYS = HigherWays(
+    "800 ways, 1 shot",
+    (
+        Published("PN", "pn", 39.84),
+        Published("PN_20way", "pn_20way", None),
+        Published("PN_all", "pn_all", 65.57),
+        Published("PRWN", "prwn", 64.43),
+    ),
+    at=800,
+)
+
+TABLES = DatasetTables(
+    dataset="omniglot",
+    about="The Omniglot columns of both tables, and the analyses with their figures.",
+    source_help="the Omniglot images, if they are neither prepared nor to be "
+    "downloaded",
+    flagfiles="flags/omniglot",
+    notes=pathlib.Path(__file__).with_name("omniglot_notes.md"),
+    # The most telling and the quickest first.
+    rows=(
+        "prwn",
+        "prwn_distractors",
+        "pn",
+        "pn_20way",
+        "pn_distractors",
+        "soft_kmeans",
+        "cluster_kmeans",
+        "masked_kmeans",
+        "soft_kmeans_distractors",
+        "cluster_kmeans_distractors",
+        "masked_kmeans_distractors",
+        "pn_all",
+        "pn_vat",
+    ),
+    tables=(
+        Table("Without distractors", 0, _WITHOUT),
+        Table("With distractors", DISTRACTORS, _WITH),
+    ),
+    shots=(1,),
+    higher_ways=_HIGHER_WAYS,
+    clean=(
+        Published("PN", "pn_distractors", 0.67),
+        Published("PN_all", "pn_all", 0.76),
+        Published("PRWN", "prwn_distractors", 0.81),
+    ),
+    consistency=(
+        Published("PN_VAT", "pn_vat", 1.1),
+        Published("PN_all", "pn_all", 2.91),
+        Published("PRWN", "prwn", 3.1),
+        Published("PN", "pn", 5.9),
+        Published("PN_20way", "pn_20way", None),
+    ),
+    landing=(
+        ("PN", "pn"),
+        ("PN_20way", "pn_20way"),
+        ("PN_all", "pn_all"),
+        ("PN_VAT", "pn_vat"),
+        ("PRWN", "prwn"),
+    ),
+    evaluations={"prwn": ({"distractors": DISTRACTORS},)},
+    page_beside=True,
+    shows_images=True,
+    seeds=(1, 2),
+    spread=("prwn", "pn"),
+)
