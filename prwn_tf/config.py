@@ -15,9 +15,12 @@ from prwn_tf.own import OwnPart, own_part
 from prwn_tf.parts import (
     AssociationConfig,
     Conv4Config,
+    EgnnConfig,
+    EgnnConvConfig,
     EntropyConfig,
     KMeansConfig,
     MlpConfig,
+    TpnConfig,
     VatConfig,
     WalkConfig,
 )
@@ -41,6 +44,8 @@ T = TypeVar("T")
 ASKED = ("way", "shot", "query", "unlabeled", "distractors")
 # What the unlabelled points of a test episode can do to its prototypes.
 ADAPTATIONS = ("none", "refine", "filter")
+# What methods that are graphs can do instead: all queries in one, answered together.
+TRANSDUCTIVE = "transductive"
 MAX_CHANNELS = 4096
 
 
@@ -106,11 +111,14 @@ class TrainConfig(Settings):
     eval_seed: int = 0
     conv4: Conv4Config = part(Conv4Config)
     mlp: MlpConfig = part(MlpConfig)
+    egnn_conv: EgnnConvConfig = part(EgnnConvConfig)
     walk: WalkConfig = part(WalkConfig)
     vat: VatConfig = part(VatConfig)
     entropy: EntropyConfig = part(EntropyConfig)
     association: AssociationConfig = part(AssociationConfig)
     kmeans: KMeansConfig = part(KMeansConfig)
+    tpn: TpnConfig = part(TpnConfig)
+    egnn: EgnnConfig = part(EgnnConfig)
     optimizer: OptimizerConfig = OptimizerConfig()
     select: str = setting(
         "last", "Test the last or the best checkpoint.", ("last", "best")

@@ -12,7 +12,7 @@ from absl import flags
 
 from prwn_tf import cli, files, runs
 from prwn_tf.cli import define, read
-from prwn_tf.config import ADAPTATIONS, EpisodeSpec
+from prwn_tf.config import ADAPTATIONS, TRANSDUCTIVE, EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
@@ -28,9 +28,10 @@ flags.DEFINE_multi_string(
     "adapt",
     ["none"],
     "What the unlabelled images of a test episode do: what the method does with them "
-    "(none; nothing but for k-means methods), move the prototypes by one k-means step "
-    "(refine), or only those do that the walk returns through (filter). Several with "
-    "commas, or by giving it several times.",
+    "(none; nothing but for k-means methods, tpn and egnn), move the prototypes by one "
+    "k-means step (refine), or only those do that the walk returns through (filter). "
+    "tpn and egnn answer all queries of an episode together (transductive), where none "
+    "means one at a time. Several with commas, or by giving it several times.",
 )
 flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to test on.")
 flags.DEFINE_string("output", None, "Folder for the rows; default: the workdir.")
@@ -46,7 +47,7 @@ flags.adopt_module_key_flags(define)
 def main() -> None:
     workdir = Workdir(cli.path(FLAGS.workdir))
     config = workdir.load_config()
-    adaptations = read.chosen("adapt", ADAPTATIONS)
+    adaptations = read.chosen("adapt", (*ADAPTATIONS, TRANSDUCTIVE))
     specs = read.task_specs(config.test)
     check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
@@ -94,7 +95,7 @@ def main() -> None:
 
 def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:
     """Raises if prototypes should move towards points that are not there."""
-    moved = [adapt for adapt in adaptations if adapt != "none"]
+    moved = [adapt for adapt in adaptations if adapt not in ("none", TRANSDUCTIVE)]
     if moved and any(spec.unlabeled == 0 for spec in specs):
         raise UserError(
             f"--adapt={','.join(moved)} moves the prototypes by unlabelled images, but "

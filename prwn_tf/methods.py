@@ -21,8 +21,8 @@ class Method:
         terms: loss terms that belong to it. Their weights in the config decide, which
             protocols.py sets: so any of them can join any head.
         uses_unlabeled: whether the head itself learns from unlabelled points.
-        trained_as: whose episodes and rates train it: "prwn", the walk's paper, or
-            "ren2018", Ren et al.
+        trained_as: whose episodes and rates train it: "prwn", the walk's paper,
+            "ren2018", Ren et al., "liu2019", TPN's, or "kim2019", EGNN's.
         joined_as: the same once a loss term joins it.
     """
 
@@ -49,6 +49,14 @@ METHODS = {
     "soft_kmeans": _kmeans("SoftKMeans"),
     "cluster_kmeans": _kmeans("ClusterKMeans"),
     "masked_kmeans": _kmeans("MaskedKMeans"),
+    "tpn": Method(
+        "prwn_tf.heads.propagation:PropagationHead",
+        uses_unlabeled=True,
+        trained_as="liu2019",
+    ),
+    "egnn": Method(
+        "prwn_tf.heads.edges:EdgeHead", uses_unlabeled=True, trained_as="kim2019"
+    ),
 }
 
 

@@ -7,7 +7,7 @@ A new part is a class here, or for one's own beside its class, and a field of
 import dataclasses
 from typing import ClassVar
 
-from prwn_tf.settings import EncoderPart, Part, Term, setting
+from prwn_tf.settings import COUNT, EncoderPart, Part, Term, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +44,23 @@ class MlpConfig(EncoderPart):
 
 
 @dataclasses.dataclass(frozen=True)
+class EgnnConvConfig(EncoderPart):
+    """The encoder of EGNN; `channels` are those of its first block."""
+
+    name: ClassVar = "egnn_conv"
+    implementation: ClassVar = "prwn_tf.encoders.egnn_conv:EgnnConv"
+    smallest_image: ClassVar = 20  # halved four times, and once two pixels less
+
+    size: int = setting(128, "Numbers in an embedding of EGNN's encoder.", "[1, 4096]")
+    dropout: float = setting(
+        0.4, "Share of channels that its third block leaves out.", "[0, 1)"
+    )
+    last_dropout: float = setting(
+        0.5, "Share of channels that its last block leaves out.", "[0, 1)"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class KMeansConfig(Part):
     """Where the k-means heads of Ren et al. start, and where paper and code differ.
 
@@ -68,6 +85,53 @@ class KMeansConfig(Part):
         (1, 2),
         flag="mask_power",
         methods=("masked_kmeans",),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TpnConfig(Part):
+    """Label propagation, learned (TPN).
+
+    Attributes:
+        diagonal: the published code keeps it; EPNet's authors call that a mistake.
+        scale: in the published variant without a learned one it is the same for all.
+    """
+
+    name: ClassVar = "tpn"
+
+    neighbors: int = setting(
+        20, "TPN: edges that a point keeps.", COUNT, methods=("tpn",)
+    )
+    alpha: float = setting(
+        0.99, "TPN: how far labels spread.", "[0, 0.999]", methods=("tpn",)
+    )
+    diagonal: bool = setting(
+        True,
+        "TPN: whether a point is its own neighbor, and counts as one of them.",
+        methods=("tpn",),
+    )
+    scale: float = setting(
+        0.0,
+        "TPN: length scale of all points; 0 for one of each that is learned.",
+        "[0, inf)",
+        methods=("tpn",),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class EgnnConfig(Part):
+    """The edge-labelling graph network (EGNN)."""
+
+    name: ClassVar = "egnn"
+
+    size: int = setting(
+        96, "EGNN: numbers in a node of a layer.", "[1, 4096]", methods=("egnn",)
+    )
+    dropout: float = setting(
+        0.1,
+        "EGNN: share of channels left out in all layers but the last.",
+        "[0, 1)",
+        methods=("egnn",),
     )
 
 
