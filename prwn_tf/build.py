@@ -27,6 +27,12 @@ def trainable_model(config: TrainConfig) -> FewShotModel:
     """Returns the model of a config with its optimizers, all variables in place."""
     model = build_model(config)
     model.compile(optimizer=build_optimizer(config.optimizer))
+    factor = model.head.rate_factor
+    if factor != 1:
+        rate = factor * config.optimizer.learning_rate
+        model.head_optimizer = build_optimizer(
+            dataclasses.replace(config.optimizer, learning_rate=rate)
+        )
     model.build_optimizers()
     return model
 

@@ -1,6 +1,7 @@
 """FewShotModel: an encoder, a head and regularizers, trained episode by episode."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
@@ -12,8 +13,19 @@ from prwn_tf.regularizers.base import Context, Regularizer
 Logs = dict[str, tf.Tensor]
 
 
+class OptimizerGroup(NamedTuple):
+    """An optimizer and the variables that it alone moves, by its name in a run."""
+
+    name: str
+    optimizer: keras.optimizers.Optimizer
+    variables: list[keras.Variable]
+
+
 class FewShotModel(keras.Model):
     """Learns an embedding in which a head can classify from a few examples.
+
+    Attributes:
+        head_optimizer: moves the head's variables, if the common one does not.
 
     Example:
         model = FewShotModel(Conv4(), PrototypeHead(), [Walk(WalkConfig())])
@@ -29,6 +41,7 @@ class FewShotModel(keras.Model):
         self.encoder = encoder
         self.head = head
         self.regularizers = tuple(regularizers)
+        self.head_optimizer = None
         names = ["loss", "accuracy", *head.names, "weight_decay"]
         names += [name for term in self.regularizers for name in term.names]
         names += [player.own_name for player in self.players]
@@ -45,10 +58,22 @@ class FewShotModel(keras.Model):
         return [term for term in self.regularizers if term.optimizer is not None]
 
     @property
-    def learned_variables(self) -> list[keras.Variable]:
-        """The variables that minimise the common loss: all but those of players."""
-        theirs = {id(v) for player in self.players for v in player.trainable_variables}
-        return [v for v in self.trainable_variables if id(v) not in theirs]
+    def optimizer_groups(self) -> list[OptimizerGroup]:
+        """Who moves what: the common optimizer, the head's own if any, the players'."""
+        groups = [
+            OptimizerGroup(
+                f"player_{place}", player.optimizer, player.trainable_variables
+            )
+            for place, player in enumerate(self.players)
+        ]
+        if self.head_optimizer is not None:
+            theirs = self.head.trainable_variables
+            groups.insert(
+                0, OptimizerGroup("head_optimizer", self.head_optimizer, theirs)
+            )
+        taken = {id(variable) for group in groups for variable in group.variables}
+        rest = [v for v in self.trainable_variables if id(v) not in taken]
+        return [OptimizerGroup("optimizer", self.optimizer, rest), *groups]
 
     def build(self, input_shape: tuple) -> None:
         self.encoder.build(input_shape)
@@ -61,9 +86,8 @@ class FewShotModel(keras.Model):
 
     def build_optimizers(self) -> None:
         """Makes the variables of all optimizers, which a checkpoint holds."""
-        self.optimizer.build(self.learned_variables)
-        for player in self.players:
-            player.optimizer.build(player.trainable_variables)
+        for group in self.optimizer_groups:
+            group.optimizer.build(group.variables)
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Returns embeddings of bytes, or floats in [0, 1]: [B, H, W, C] -> [B, D]."""
@@ -73,24 +97,25 @@ class FewShotModel(keras.Model):
 
     def train_step(self, episode: Episode) -> Logs:
         """Takes one step of every optimizer on one episode."""
-        with tf.GradientTape(persistent=bool(self.players)) as tape:
+        groups = self.optimizer_groups
+        with tf.GradientTape(persistent=len(groups) > 1) as tape:
             context = self._context(episode, training=True)
             losses, statistics = self._terms(context)
             total = tf.add_n(list(losses.values()))
-            objective = self._shared(self.optimizer, total)
             own_losses = {
                 player.own_name: tf.add_n([player.own_loss(context), *player.losses])
                 for player in self.players
             }
-            own_objectives = [
-                self._shared(player.optimizer, loss)
-                for player, loss in zip(self.players, own_losses.values(), strict=True)
+            common = [total] * (len(groups) - len(own_losses))
+            objectives = [
+                self._shared(group.optimizer, loss)
+                for group, loss in zip(
+                    groups, [*common, *own_losses.values()], strict=True
+                )
             ]
-        variables = self.learned_variables
-        self.optimizer.apply(tape.gradient(objective, variables), variables)
-        for player, objective in zip(self.players, own_objectives, strict=True):
-            variables = player.trainable_variables
-            player.optimizer.apply(tape.gradient(objective, variables), variables)
+        for group, objective in zip(groups, objectives, strict=True):
+            gradients = tape.gradient(objective, group.variables)
+            group.optimizer.apply(gradients, group.variables)
         return self._report({"loss": total, **losses, **statistics, **own_losses})
 
     def _shared(

@@ -65,10 +65,11 @@ def test_a_player_learns_by_its_own_optimizer_alone():
     player.optimizer.learning_rate = 0.01
     model.train_step(episode())
     assert not np.array_equal(player.generator.kernel.numpy(), before)
-    theirs = {id(variable) for variable in player.trainable_variables}
-    assert theirs.isdisjoint(map(id, model.learned_variables))
-    together = len(model.learned_variables) + len(player.trainable_variables)
-    assert together == len(model.trainable_variables)
+    common, own = (group.variables for group in model.optimizer_groups)
+    assert [id(v) for v in own] == [id(v) for v in player.trainable_variables]
+    together = {id(variable) for variable in (*common, *own)}
+    assert together == {id(variable) for variable in model.trainable_variables}
+    assert len(common) + len(own) == len(together)
 
 
 def test_the_decay_of_every_part_counts_where_it_learns():

@@ -49,6 +49,7 @@ class Head(keras.layers.Layer, abc.ABC):
         joint_batch: whether all images of a training episode share their batch
             statistics. If not, the unlabelled ones have their own, so that distractors
             do not enter the statistics of the labelled images.
+        rate_factor: its variables learn at this many times the common rate.
         feature_shape: of the encoder's map before it was flattened, set before `build`.
     """
 
@@ -58,6 +59,7 @@ class Head(keras.layers.Layer, abc.ABC):
     by_prototypes: bool = False
     uses_unlabeled: bool = False
     joint_batch: bool = False
+    rate_factor: float = 1.0
     feature_shape: tuple[int, int, int]
 
     def __init__(self, **options):

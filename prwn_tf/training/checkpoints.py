@@ -102,9 +102,8 @@ def _parts(model: FewShotModel) -> dict[str, tf.train.Checkpoint]:
     the random state of a Dropout. What it misses is kept by its place among the model's
     variables: Keras counts the names of layers up, so they are not the same twice.
     """
-    parts = {"model": model, "optimizer": model.optimizer}
-    for place, player in enumerate(model.players):
-        parts[f"player_{place}"] = player.optimizer
+    optimizers = {group.name: group.optimizer for group in model.optimizer_groups}
+    parts = {"model": model, **optimizers}
     seen = _tracked(parts)
     missing = {
         f"variable_{place}": variable
@@ -122,7 +121,7 @@ def _tracked(parts: dict[str, tf.train.Checkpoint]) -> set[int]:
 
 def _variables(model: FewShotModel) -> list[keras.Variable]:
     """Returns all variables of a model and of its optimizers."""
-    optimizers = [model.optimizer, *(player.optimizer for player in model.players)]
+    optimizers = [group.optimizer for group in model.optimizer_groups]
     return [*model.variables, *(v for each in optimizers for v in each.variables)]
 
 
