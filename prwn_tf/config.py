@@ -18,8 +18,10 @@ from prwn_tf.parts import (
     EgnnConfig,
     EgnnConvConfig,
     EntropyConfig,
+    FeatConfig,
     KMeansConfig,
     MlpConfig,
+    ResNet12Config,
     TpnConfig,
     VatConfig,
     WalkConfig,
@@ -100,7 +102,9 @@ class TrainConfig(Settings):
     head: str = ""
     own: Mapping[str, OwnPart] = dataclasses.field(default_factory=dict)
     channels: int = setting(
-        64, "Channels of each block of the encoder.", f"[1, {MAX_CHANNELS}]"
+        64,
+        "Channels of each block of the encoder; of the first, if they differ.",
+        f"[1, {MAX_CHANNELS}]",
     )
     augment: tuple[str, ...] = setting(
         (), "Changes of training images, with commas.", ("crop", "flip", "color")
@@ -112,11 +116,13 @@ class TrainConfig(Settings):
     conv4: Conv4Config = part(Conv4Config)
     mlp: MlpConfig = part(MlpConfig)
     egnn_conv: EgnnConvConfig = part(EgnnConvConfig)
+    resnet12: ResNet12Config = part(ResNet12Config)
     walk: WalkConfig = part(WalkConfig)
     vat: VatConfig = part(VatConfig)
     entropy: EntropyConfig = part(EntropyConfig)
     association: AssociationConfig = part(AssociationConfig)
     kmeans: KMeansConfig = part(KMeansConfig)
+    feat: FeatConfig = part(FeatConfig)
     tpn: TpnConfig = part(TpnConfig)
     egnn: EgnnConfig = part(EgnnConfig)
     optimizer: OptimizerConfig = OptimizerConfig()

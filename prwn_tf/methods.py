@@ -22,7 +22,8 @@ class Method:
             protocols.py sets: so any of them can join any head.
         uses_unlabeled: whether the head itself learns from unlabelled points.
         trained_as: whose episodes and rates train it: "prwn", the walk's paper,
-            "ren2018", Ren et al., "liu2019", TPN's, or "kim2019", EGNN's.
+            "ren2018", Ren et al., "liu2019", TPN's, "kim2019", EGNN's, or "ye2020",
+            FEAT's.
         joined_as: the same once a loss term joins it.
     """
 
@@ -40,6 +41,7 @@ def _kmeans(head: str) -> Method:
 
 
 _PROTOTYPES = "prwn_tf.heads.prototypes:PrototypeHead"
+_FEAT = "prwn_tf.heads.feat:Feat"
 METHODS = {
     # The paper's PN is Ren et al.'s; with a term it is a method of the paper.
     "pn": Method(_PROTOTYPES, trained_as="ren2018", joined_as="prwn"),
@@ -56,6 +58,11 @@ METHODS = {
     ),
     "egnn": Method(
         "prwn_tf.heads.edges:EdgeHead", uses_unlabeled=True, trained_as="kim2019"
+    ),
+    "feat": Method(_FEAT, trained_as="ye2020"),
+    "feat_walk": Method(_FEAT, ("walk",), trained_as="ye2020"),
+    "feat_semi": Method(
+        "prwn_tf.heads.feat:SemiFeat", uses_unlabeled=True, trained_as="ye2020"
     ),
 }
 

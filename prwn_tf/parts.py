@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from prwn_tf.settings import COUNT, EncoderPart, Part, Term, setting
 
+_FEAT = ("feat", "feat_walk", "feat_semi")  # methods
+
 
 @dataclasses.dataclass(frozen=True)
 class Conv4Config(EncoderPart):
@@ -19,6 +21,7 @@ class Conv4Config(EncoderPart):
             squared distances are then so large that hundreds of episodes go by until
             training has made them small. At 0 embeddings of any D start as far apart as
             those of the published Omniglot network (D = 64).
+        pool: FEAT's authors take the maximum of each channel, D = 64 at 84 pixels.
     """
 
     name: ClassVar = "conv4"
@@ -30,6 +33,9 @@ class Conv4Config(EncoderPart):
         "Scale of the last batch norm at the start: 1 as published, 0 for one that "
         "suits the size of the embedding.",
         "[0, inf)",
+    )
+    pool: str = setting(
+        "none", "What is left of the last map: all, or its maxima.", ("none", "max")
     )
 
 
@@ -61,6 +67,31 @@ class EgnnConvConfig(EncoderPart):
 
 
 @dataclasses.dataclass(frozen=True)
+class ResNet12Config(EncoderPart):
+    """ResNet-12; `channels` are those of its first block, the others in proportion.
+
+    Attributes:
+        widest: 640 is FEAT's; 512 is Meta-Baseline's, which has no dropout of any kind.
+        ramp: FEAT's episodes are one batch each. Where a head has the unlabelled images
+            in a batch of their own, it takes half as many episodes.
+    """
+
+    name: ClassVar = "resnet12"
+    implementation: ClassVar = "prwn_tf.encoders.resnet12:ResNet12"
+    smallest_image: ClassVar = 16  # it is halved four times
+
+    widest: int = setting(
+        640, "ResNet-12: channels of the last block, if the first has 64.", (640, 512)
+    )
+    dropout: float = setting(
+        0.1, "ResNet-12: share dropped behind each block in training.", "[0, 1)"
+    )
+    ramp: int = setting(
+        40_000, "ResNet-12: batches until DropBlock drops that share.", COUNT
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class KMeansConfig(Part):
     """Where the k-means heads of Ren et al. start, and where paper and code differ.
 
@@ -85,6 +116,29 @@ class KMeansConfig(Part):
         (1, 2),
         flag="mask_power",
         methods=("masked_kmeans",),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatConfig(Part):
+    """FEAT; the defaults are the authors' for Conv-4, mini and one shot."""
+
+    name: ClassVar = "feat"
+
+    temperature: float = setting(
+        64.0, "FEAT: divides the distances of queries.", "(0, inf)", methods=_FEAT
+    )
+    balance: float = setting(
+        1.0, "FEAT: weight of the contrastive term.", "[0, inf)", methods=_FEAT
+    )
+    contrast_temperature: float = setting(
+        16.0, "FEAT: divides the distances of that term.", "(0, inf)", methods=_FEAT
+    )
+    attention_dropout: float = setting(
+        0.1, "FEAT: share of the attention that is left out.", "[0, 1)", methods=_FEAT
+    )
+    dropout: float = setting(
+        0.5, "FEAT: share of its change that is left out.", "[0, 1)", methods=_FEAT
     )
 
 
@@ -141,6 +195,7 @@ class WalkConfig(Term):
 
     Attributes:
         smoothing: the authors' code has 0.1, the paper does not mention it.
+        temperature: the authors' code for FEAT has one, the paper has not.
         self_loop_penalty: subtracted from a point's similarity to itself. The authors'
             code has 1000, too little for 84-pixel images, where distances exceed it.
     """
@@ -164,6 +219,9 @@ class WalkConfig(Term):
         "Uniform share mixed into steps from and to prototypes.",
         "[0, 1)",
         flag="graph_smoothing",
+    )
+    temperature: float = setting(
+        1.0, "Divides the walker's squared distances.", "(0, inf)"
     )
     self_loop_penalty: float = 1e9
 

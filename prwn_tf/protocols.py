@@ -7,6 +7,8 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
+from prwn_tf import authors
+from prwn_tf.authors import every
 from prwn_tf.config import (
     TERMS,
     EpisodeSpec,
@@ -35,7 +37,7 @@ def _glyphs(task: Task) -> TrainConfig:
         image_shape=(28, 28, 1),
         label_ratio=0.1,
         **_terms(task, WalkConfig(weight=1.0, decay=1.0)),
-        optimizer=OptimizerConfig(halve_at=_every(300, 900)),
+        optimizer=OptimizerConfig(halve_at=every(300, 900)),
         episodes=900,
         eval_episodes=1_000,
         validate_every=300,
@@ -54,7 +56,7 @@ def _omniglot(task: Task) -> TrainConfig:
         unlabeled=10 if as_paper else 5,
     )
     walk = WalkConfig(weight=2.0, decay=0.7) if crowded else WalkConfig(1.5, decay=1.0)
-    paper = OptimizerConfig(halve_at=_every(2_000, 20_000))
+    paper = OptimizerConfig(halve_at=every(2_000, 20_000))
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,
@@ -79,41 +81,9 @@ def _of_twenty(task: Task) -> EpisodeSpec:
 
 def _mini(task: Task) -> TrainConfig:
     """Returns mini's, of whoever published the method."""
-    return _OF_METHODS.get(task.trained_as, _mini_of_paper)(task)
-
-
-def _liu2019(task: Task) -> TrainConfig:
-    """Returns TPN's, with the unlabelled images of Ren et al. (decision: it has none).
-
-    It is tested as all others are (decision), not on 600 episodes of 15 queries.
-    """
     config = _mini_of_paper(task)
-    return dataclasses.replace(
-        config,
-        train=dataclasses.replace(config.train, query=15),
-        optimizer=OptimizerConfig(halve_at=_every(10_000, 210_000), beta_2=0.999),
-        episodes=210_000,
-    )
-
-
-def _kim2019(task: Task) -> TrainConfig:
-    """Returns EGNN's: one query of each class a graph, one task a step instead of 40.
-
-    Of its five shots some have no labels: 40 % is --shot=2 --unlabeled=3. At test as
-    many unlabelled images as in training (decision): a graph's time is its square.
-    """
-    config = _mini_of_paper(task)
-    halve_at = _every(15_000, 100_000)
-    return dataclasses.replace(
-        config,
-        train=dataclasses.replace(config.train, query=1),
-        test=task.spec(way=5, shot=5, query=1, unlabeled=5, distractors=0),
-        encoder="egnn_conv",
-        optimizer=OptimizerConfig(halve_at=halve_at, beta_2=0.999, weight_decay=1e-6),
-        episodes=100_000,
-        eval_episodes=10_000,
-        validate_every=5_000,
-    )
+    change = authors.ON_MINI.get(task.trained_as)
+    return change(config, task) if change else config
 
 
 def _mini_of_paper(task: Task) -> TrainConfig:
@@ -128,7 +98,7 @@ def _mini_of_paper(task: Task) -> TrainConfig:
     )
     # The authors train VAT for longer.
     episodes = 120_000 if "vat" in task.used else 100_000
-    paper = OptimizerConfig(learning_rate=2.5e-4, halve_at=_every(12_500, episodes))
+    paper = OptimizerConfig(learning_rate=2.5e-4, halve_at=every(12_500, episodes))
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,
@@ -150,8 +120,8 @@ def _tiered(task: Task) -> TrainConfig:
     Others halve their rates less often than on mini, as published.
     """
     config = _mini(task)
-    episodes, interval = _TIERED.get(task.trained_as, (200_000, 0))
-    halve_at = _every(interval, episodes) if interval else _REN.halve_at
+    episodes, interval = authors.ON_TIERED.get(task.trained_as, (200_000, 0))
+    halve_at = every(interval, episodes) if interval else _REN.halve_at
     return dataclasses.replace(
         config,
         label_ratio=0.1,
@@ -220,7 +190,7 @@ def _folder(task: Task) -> TrainConfig:
         image_shape=data.image_shape,
         label_ratio=ratio,
         **_terms(task, WalkConfig(weight=0.5)),
-        optimizer=OptimizerConfig(halve_at=_every(750, 3_000)),
+        optimizer=OptimizerConfig(halve_at=every(750, 3_000)),
         episodes=3_000,
         eval_episodes=1_000,
         validate_every=500,
@@ -262,10 +232,6 @@ def _terms(task: Task, walk: WalkConfig) -> dict[str, Term]:
     }
 
 
-def _every(interval: int, end: int) -> tuple[int, ...]:
-    return tuple(range(interval, end, interval))
-
-
 def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 
@@ -276,10 +242,6 @@ _REN = OptimizerConfig(halve_at=tuple(range(50_000, 200_000, 25_000)), beta_2=0.
 _REN_OMNIGLOT = OptimizerConfig(
     halve_at=(6_000, 8_000, 12_000, 14_000, 16_000, 18_000), beta_2=0.999
 )
-
-_OF_METHODS = {"liu2019": _liu2019, "kim2019": _kim2019}  # on mini and tiered
-# Episodes, and those between two halvings.
-_TIERED = {"liu2019": (210_000, 25_000), "kim2019": (200_000, 30_000)}
 
 _PROTOCOLS: dict[str, Callable[[Task], TrainConfig]] = {
     "glyphs": _glyphs,

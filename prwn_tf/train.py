@@ -112,7 +112,14 @@ def without_walk(config: TrainConfig) -> TrainConfig:
     if plain.terms or methods.uses_unlabeled(config):
         return plain
     labeled = dataclasses.replace(config.train, unlabeled=0, distractors=0, extra=0)
-    return dataclasses.replace(plain, method="pn", train=labeled)
+    return dataclasses.replace(plain, method=_plain_method(config), train=labeled)
+
+
+def _plain_method(config: TrainConfig) -> str:
+    """Returns the method with the same head and no loss terms: "pn" for "prwn"."""
+    head = methods.METHODS[config.method].head
+    every = methods.METHODS.items()
+    return next(name for name, m in every if m.head == head and not m.terms)
 
 
 def default_workdir(config: TrainConfig) -> str:

@@ -18,6 +18,7 @@ FLOW = (
     ("config",),
     ("methods",),
     ("task",),
+    ("authors",),
     ("protocols",),
     ("images",),
     ("data",),

@@ -22,6 +22,7 @@ class Conv4(Encoder):
 
     Args:
         scale: of the last batch norm at the start; 0 for one that suits D.
+        pool: "max" for the maxima of the last map in its place, D = channels.
 
     Example:
         >>> Conv4()(tf.zeros([2, 28, 28, 1])).shape
@@ -37,10 +38,12 @@ class Conv4(Encoder):
         seed: int = 0,
         fast: bool = False,
         scale: float = 1.0,
+        pool: str = "none",
         **options,
     ):
         super().__init__(**options)
         self._scale = scale
+        self._pool = pool
         # Attributes, because checkpoints do not see the layers in a list.
         for index in range(BLOCKS):
             name = f"block_{index + 1}"
@@ -62,6 +65,7 @@ class Conv4(Encoder):
             config.seed,
             fast=config.conv_block == "fast",
             scale=config.conv4.scale,
+            pool=config.conv4.pool,
         )
 
     @property
@@ -82,6 +86,8 @@ class Conv4(Encoder):
         features = images
         for block in self.blocks:
             features = block(features, training=training)
+        if self._pool == "max":
+            return tf.reduce_max(features, axis=(1, 2))
         size = self.compute_output_shape(images.shape)[-1]
         return tf.reshape(features, [-1, size])  # [B, D]
 
@@ -92,7 +98,7 @@ class Conv4(Encoder):
         shape = tuple(input_shape)
         for block in self.blocks:
             shape = block.compute_output_shape(shape)
-        return shape[1:]
+        return (1, 1, shape[-1]) if self._pool == "max" else shape[1:]
 
 
 def even_scale(size: int) -> float:

@@ -42,7 +42,11 @@ class Walk(Regularizer):
     def _walk(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Terms:
         config = self.config
         graph = graph_lib.log_transitions(
-            prototypes, unlabeled, config.smoothing, config.self_loop_penalty
+            prototypes,
+            unlabeled,
+            config.smoothing,
+            config.self_loop_penalty,
+            similarity=self._nearness,
         )
         walk = losses.losses_on(
             graph, config.steps, config.decay, bounded=config.smoothing > 0
@@ -55,3 +59,7 @@ class Walk(Regularizer):
             },
             statistics={**landing, "visit_entropy": losses.visit_entropy(graph)},
         )
+
+    def _nearness(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        """Returns negative squared distances over the temperature: -> [A, B]."""
+        return graph_lib.nearness(a, b) / self.config.temperature

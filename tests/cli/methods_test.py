@@ -90,6 +90,7 @@ print(plain.method, plain.terms, plain.train.unlabeled)
     ("names", "expected"),
     [
         (["--method=prwn"], "pn () 0"),
+        (["--method=feat_walk"], "feat () 0"),
         (["--method=soft_kmeans", "--walk_weight=1"], "soft_kmeans () 8"),
         (["--method=pn_vat", "--walk_weight=1"], "pn_vat ('vat', 'entropy') 8"),
     ],

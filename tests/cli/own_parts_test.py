@@ -101,7 +101,7 @@ def test_an_encoder_of_ones_own(tmp_path, data_dir):
         (["--noisy_dropout=1"], 1, "Unknown command line flag 'noisy_dropout'"),
         (["--head=tests.own.my_parts:Nobody"], 2, "has no class 'Nobody', but"),
         (["--head=nowhere:Head"], 2, "there is no module 'nowhere' here"),
-        (["--encoder=conv5"], 2, "encoder must be one of conv4, mlp, got 'conv5'"),
+        (["--encoder=conv5"], 2, "encoder must be one of conv4, mlp, "),
     ],
 )
 def test_mistakes_are_one_line(flags, code, text, tmp_path, data_dir):
