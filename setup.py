@@ -33,6 +33,6 @@ setuptools.setup(
     ],
     extras_require={
         "figures": FIGURES,
-        "test": ["pytest>=8", "pytest-xdist>=3.6", "ruff>=0.9", *FIGURES],
+        "test": ["pytest>=8", "pytest-xdist>=3.7", "ruff>=0.9", *FIGURES],
     },
 )

@@ -36,7 +36,7 @@ def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, meth
     assert result.returncode == 0, result.stderr
     [row] = json.loads((tmp_path / "evaluation.json").read_text())
     assert row == stored["test"][0] | {"split": "test", "step": 4}
-    own = methods.METHODS[method].refines
+    own = methods.METHODS[method].uses_unlabeled
     assert row["semi_supervised"] == own
     assert ("semi-supervised: the head's own way" in result.stdout) == own
     assert ("inductive" in result.stdout) != own
