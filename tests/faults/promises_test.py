@@ -13,7 +13,8 @@ NAME = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 def test_every_row_of_the_table_of_faults_has_a_test():
     rows = re.findall(r"^\| (\d+) \| .* \| .* \| (.*) \|$", SECTION, re.M)
-    assert [int(number) for number, _ in rows] == list(range(1, 39))
+    assert [int(number) for number, _ in rows] == list(range(1, len(rows) + 1))
+    assert len(rows) >= 41
     assert all(NAME.search(tests) for _, tests in rows)
 
 
