@@ -14,7 +14,7 @@ FLOW = (
     ("errors", "files"),
     ("locks",),
     ("settings", "imports"),
-    ("parts", "spec", "own"),
+    ("parts", "spec", "optimizer", "own"),
     ("config",),
     ("methods",),
     ("task",),
