@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from prwn_tf.errors import UserError
-from prwn_tf.own import OwnPart, own_part
 from prwn_tf.optimizer import OptimizerConfig
+from prwn_tf.own import OwnPart, own_part
 from prwn_tf.parts import (
     AssociationConfig,
     Conv4Config,
