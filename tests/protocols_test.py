@@ -124,6 +124,41 @@ def test_pn_vat():
     assert config.optimizer.learning_rate == 2.5e-4
 
 
+@pytest.mark.parametrize(("shot", "feat"), [(1, (64, 1, 16)), (5, (32, 0.1, 64))])
+@pytest.mark.parametrize(("dataset", "ratio"), [("mini", 0.4), ("tiered", 0.1)])
+def test_feat(dataset, ratio, shot, feat):
+    config = protocol(Task(dataset, "feat", shot=shot))
+    assert config.train == EpisodeSpec(5, shot, query=15)
+    assert config.test == EpisodeSpec(5, shot, 20, 20)
+    settings = config.feat
+    assert (
+        settings.temperature,
+        settings.balance,
+        settings.contrast_temperature,
+    ) == feat
+    assert (settings.attention_dropout, settings.dropout) == (0.1, 0.5)
+    assert config.conv4.pool == "max"
+    optimizer = config.optimizer
+    assert (optimizer.learning_rate, optimizer.weight_decay) == (1e-4, 0)
+    assert (optimizer.beta_1, optimizer.beta_2) == (0.9, 0.999)
+    assert optimizer.halve_at == tuple(range(2_000, 20_000, 2_000))
+    assert (config.episodes, config.eval_episodes) == (20_000, 10_000)
+    assert (config.select, config.validation_episodes) == ("best", 600)
+    assert config.label_ratio == ratio
+
+
+def test_feat_with_unlabelled_images():
+    config = protocol(Task("mini", "feat_walk", shot=1))
+    assert config.train == EpisodeSpec(5, 1, query=15, unlabeled=10)
+    walk = config.walk
+    assert (walk.weight, walk.steps, walk.decay) == (1.0, 3, 0.7)
+    assert walk.temperature == 3.0
+    joined = protocol(Task("mini", "feat", shot=1, terms=("walk",)))
+    assert dataclasses.replace(joined, method="feat_walk") == config
+    semi = protocol(Task("mini", "feat_semi", shot=1))
+    assert (semi.train, semi.terms) == (config.train, ())
+
+
 def test_a_term_joins_any_method_in_that_methods_own_training():
     config = protocol(Task("omniglot", "soft_kmeans", terms=("walk", "vat")))
     assert config.terms == ("walk", "vat")

@@ -61,7 +61,9 @@ class DropBlock(keras.layers.Layer):
         grown = tf.minimum(tf.cast(batches, tf.float32) / self.ramp, 1.0)
         chance = grown * self.rate / size**2 * height * width / (rows * columns)
         drawn = tf.random.stateless_uniform(
-            [shape[0], rows, columns, shape[3]], [self.seed, batches]
+            [shape[0], rows, columns, shape[3]],
+            [self.seed, batches],
+            alg="philox",
         )
         begins = tf.cast(drawn < chance, tf.float32)
         border = [size - 1, size - 1]

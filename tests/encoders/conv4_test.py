@@ -46,6 +46,24 @@ def test_matches_oracle(fast, training):
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("fast", [False, True])
+def test_the_maxima_of_its_last_map_in_its_place(fast):
+    encoder = Conv4(channels=6, fast=fast, pool="max")
+    batch = images(3, 52, 1)
+    expected = oracle.conv4_forward(batch, **weights_of_untrained(encoder, batch))
+    expected = expected.reshape(3, 3 * 3, 6).max(1)
+    np.testing.assert_allclose(
+        encoder(batch, training=True), expected, rtol=1e-3, atol=1e-4
+    )
+    assert encoder.compute_output_shape((None, 52, 52, 1)) == (None, 6)
+    assert encoder.feature_shape == (1, 1, 6)
+
+
+def weights_of_untrained(encoder, batch):
+    encoder.build((None, *batch.shape[1:]))
+    return weights(encoder)
+
+
 def test_moving_averages_keep_nine_tenths():
     encoder = Conv4(channels=4)
     batch = images(5, 28, 1)
