@@ -7,6 +7,7 @@ import pytest
 from prwn_tf import methods
 from tests.children import child
 from tests.cli import program
+from tests.faults import harness
 
 TERMS = {
     "walk": {"walker", "visit"},
@@ -24,7 +25,8 @@ def trained(tmp_path, data_dir, **changes) -> dict:
 
 
 @pytest.mark.parametrize(
-    "method", ["soft_kmeans", "cluster_kmeans", "masked_kmeans", "pn_vat"]
+    "method",
+    ["soft_kmeans", "cluster_kmeans", "masked_kmeans", "pn_vat", "feat_walk"],
 )
 def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, method):
     block = {} if method == "pn_vat" else program.PLAIN  # heads see no blocks
@@ -73,6 +75,19 @@ def test_a_killed_run_with_random_noise_ends_with_the_same_losses(tmp_path):
     assert "vat" in whole["losses"]
     assert parts["losses"] == whole["losses"]
     assert parts["test"] == whole["test"]
+
+
+def test_a_killed_run_with_dropout_ends_with_the_same_bits(tmp_path, data_dir):
+    """Of FEAT's head, which has an optimizer of its own, and of ResNet-12."""
+    changes = {"method": "feat_semi", "encoder": "resnet12", "channels": 2}
+    changes |= {"resnet12_ramp": 10, "episodes": 8}
+    trained(tmp_path / "whole", data_dir, **changes)
+    flags = program.quick(tmp_path / "killed", data_dir, **changes)
+    killed = child.run("-m", "tests.faults.interfered", "8:SIGKILL", "train", *flags)
+    assert killed.returncode == -9, killed.stderr
+    trained(tmp_path / "killed", data_dir, **changes)
+    weights = {harness.weights(tmp_path / name, 8) for name in ("whole", "killed")}
+    assert len(weights) == 1
 
 
 COMPARED = """
