@@ -1,6 +1,7 @@
 """The layers of the edge-labelling graph network (see `prwn_tf.heads.edges`)."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 SLOPE = 0.01  # of leaky ReLU
@@ -39,7 +40,7 @@ class _Network(keras.layers.Layer):
 
     Args:
         size: numbers of a node.
-        dropout: share of channels left out after the last of the `dropped` blocks.
+        dropout: share of channels left out after the last block, or after each.
     """
 
     widths: tuple[int, ...]
@@ -111,11 +112,30 @@ class EdgeNetwork(_Network):
         self.logit.build((None, self.blocks[-1].dense.units))
 
     def call(self, nodes: tf.Tensor, training: bool = False) -> tf.Tensor:
+        count = nodes.shape[0]
+        if not training and count is not None:
+            return self._of_pairs(nodes, count)
         gaps = tf.abs(nodes[:, None, :] - nodes[None, :, :])  # [V, V, size]
-        features = tf.reshape(gaps, [-1, self.size])
+        logits = self._logits(tf.reshape(gaps, [-1, self.size]), training)
+        return tf.reshape(logits, tf.shape(gaps)[:2])
+
+    def _of_pairs(self, nodes: tf.Tensor, count: int) -> tf.Tensor:
+        """Returns the same in half the time, each pair once: [V, size] -> [V, V].
+
+        Not in training, where batch statistics are those of the whole matrix. What the
+        diagonal holds does not matter: no layer looks at it.
+        """
+        rows, columns = np.triu_indices(count, 1)
+        gaps = tf.abs(tf.gather(nodes, rows) - tf.gather(nodes, columns))  # [P, size]
+        places = np.zeros((count, count), np.int32)
+        places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+        return tf.gather(self._logits(gaps), places)
+
+    def _logits(self, gaps: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """Returns how alike pairs of nodes are: [P, size] -> [P]."""
         for block in self.blocks:
-            features = block(features, training=training)
-        return tf.reshape(self.logit(features), tf.shape(gaps)[:2])
+            gaps = block(gaps, training=training)
+        return self.logit(gaps)[:, 0]
 
 
 def update_edges(edges: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:

@@ -61,7 +61,7 @@ def spread_matrix(weights: tf.Tensor, alpha: float) -> tf.Tensor:
     degrees = tf.reduce_sum(weights, axis=-1)  # [V]
     alone = degrees == 0
     roots = tf.math.rsqrt(tf.where(alone, tf.ones_like(degrees), degrees))
-    spread = weights * roots[..., :, None] * roots[..., None, :]
+    spread = weights * (roots[..., :, None] * roots[..., None, :])
     return tf.eye(tf.shape(weights)[-1], dtype=weights.dtype) - alpha * spread
 
 
