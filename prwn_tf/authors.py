@@ -55,19 +55,21 @@ def _ye2020(config: TrainConfig, task: Task) -> TrainConfig:
 
     The labelled share and the test's queries are as for all others (decision). So are
     validations every 500 episodes: the authors' 100 take longer than the training. The
-    paper has both tau = 3 and 1; the walk's temperature is not recorded (decision).
+    paper has both tau = 3 and 1. The walk's temperature is not recorded: it is that of
+    the scores (decision), so that both read distances alike.
     """
     del task
     train, one_shot = config.train, config.test.shot == 1
-    walk = config.walk
+    feat = FeatConfig(64.0, 1.0, 16.0) if one_shot else FeatConfig(32.0, 0.1, 64.0)
+    walk = WalkConfig(1.0, steps=3, temperature=feat.temperature)
     return dataclasses.replace(
         config,
         train=dataclasses.replace(
             train, query=15, unlabeled=10 if train.unlabeled else 0
         ),
         conv4=Conv4Config(pool="max"),
-        feat=FeatConfig(64.0, 1.0, 16.0) if one_shot else FeatConfig(32.0, 0.1, 64.0),
-        walk=WalkConfig(1.0, steps=3, temperature=3.0) if walk.weight else walk,
+        feat=feat,
+        walk=walk if config.walk.weight else config.walk,
         optimizer=OptimizerConfig(
             learning_rate=1e-4,
             halve_at=every(2_000, 20_000),

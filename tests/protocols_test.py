@@ -152,7 +152,7 @@ def test_feat_with_unlabelled_images():
     assert config.train == EpisodeSpec(5, 1, query=15, unlabeled=10)
     walk = config.walk
     assert (walk.weight, walk.steps, walk.decay) == (1.0, 3, 0.7)
-    assert walk.temperature == 3.0
+    assert walk.temperature == config.feat.temperature
     joined = protocol(Task("mini", "feat", shot=1, terms=("walk",)))
     assert dataclasses.replace(joined, method="feat_walk") == config
     semi = protocol(Task("mini", "feat_semi", shot=1))
