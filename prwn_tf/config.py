@@ -47,8 +47,6 @@ T = TypeVar("T")
 ASKED = ("way", "shot", "query", "unlabeled", "distractors")
 # What the unlabelled points of a test episode can do to its prototypes.
 ADAPTATIONS = ("none", "refine", "filter")
-# What methods that are graphs can do instead: all queries in one, answered together.
-TRANSDUCTIVE = "transductive"
 MAX_CHANNELS = 4096
 
 

@@ -12,7 +12,7 @@ from absl import flags
 
 from prwn_tf import cli, files, runs
 from prwn_tf.cli import define, read
-from prwn_tf.config import ADAPTATIONS, TRANSDUCTIVE, EpisodeSpec
+from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
@@ -47,7 +47,7 @@ flags.adopt_module_key_flags(define)
 def main() -> None:
     workdir = Workdir(cli.path(FLAGS.workdir))
     config = workdir.load_config()
-    adaptations = read.chosen("adapt", (*ADAPTATIONS, TRANSDUCTIVE))
+    adaptations = read.names("adapt")  # which there are is for the head to say
     specs = read.task_specs(config.test)
     check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
@@ -95,7 +95,7 @@ def main() -> None:
 
 def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:
     """Raises if prototypes should move towards points that are not there."""
-    moved = [adapt for adapt in adaptations if adapt not in ("none", TRANSDUCTIVE)]
+    moved = [adapt for adapt in adaptations if adapt in ("refine", "filter")]
     if moved and any(spec.unlabeled == 0 for spec in specs):
         raise UserError(
             f"--adapt={','.join(moved)} moves the prototypes by unlabelled images, but "

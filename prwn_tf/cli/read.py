@@ -129,11 +129,16 @@ def analysis_settings(
 
 def chosen(flag: str, known: Sequence[str]) -> list[str]:
     """Returns the names in a flag that takes several, each once, all of them known."""
-    names = [name for text in FLAGS[flag].value for name in text.split(",")]
-    for name in names:
+    for name in names(flag):
         if name not in known:
             raise UserError(f"--{flag} takes {', '.join(known)}, got {name!r}")
-    return list(dict.fromkeys(names))
+    return names(flag)
+
+
+def names(flag: str) -> list[str]:
+    """Returns the names in a flag that takes several, each once."""
+    texts = (name for text in FLAGS[flag].value for name in text.split(","))
+    return list(dict.fromkeys(texts))
 
 
 def _given(group: type[Settings], prefix: str = "") -> dict[str, Any]:

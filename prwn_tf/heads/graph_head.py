@@ -10,8 +10,9 @@ import abc
 
 import tensorflow as tf
 
-from prwn_tf.config import TRANSDUCTIVE
 from prwn_tf.heads.base import Answer, EmbeddedEpisode, Head
+
+TRANSDUCTIVE = "transductive"  # all queries in one graph, answered together
 
 
 class GraphHead(Head):

@@ -56,7 +56,7 @@ def test_more_ways_than_the_other_split_has(finished, data_dir, tmp_path):
     [
         (["--unlabeled=0", "--adapt=refine"], ["--adapt=refine", "--unlabeled is 0"]),
         (["--unlabeled=5,0", "--adapt=none,filter"], ["--adapt=filter"]),
-        (["--adapt=none,best"], ["--adapt takes none, refine, filter, got 'best'"]),
+        (["--adapt=none,best"], ["--adapt=best", "it has none, refine, filter"]),
         (["--way=5,161"], ["161 classes", "test split has 160"]),
         (["--shot=1,20"], ["20 images", "needs 39"]),
     ],
