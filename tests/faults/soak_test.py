@@ -5,9 +5,12 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
+@pytest.mark.slow  # tests/faults/training_test.py kills at chosen moments
 def test_ten_kills_at_random_moments_change_no_weight(tmp_path):
     done = subprocess.run(
         [
