@@ -159,6 +159,47 @@ def test_feat_with_unlabelled_images():
     assert (semi.train, semi.terms) == (config.train, ())
 
 
+@pytest.mark.parametrize("shot", [1, 5])
+@pytest.mark.parametrize(
+    ("dataset", "ratio", "interval"), [("mini", 0.4, 10_000), ("tiered", 0.1, 25_000)]
+)
+def test_tpn(dataset, ratio, interval, shot):
+    config = protocol(Task(dataset, "tpn", shot=shot, distractors=5))
+    assert config.train == EpisodeSpec(5, shot, 15, 5, 5)
+    assert config.test == EpisodeSpec(5, shot, 20, 20, 5)
+    assert config.encoder == "conv4"
+    settings = config.tpn
+    assert (settings.neighbors, settings.alpha, settings.scale) == (20, 0.99, 0)
+    optimizer = config.optimizer
+    assert (optimizer.learning_rate, optimizer.beta_2) == (1e-3, 0.999)
+    assert optimizer.halve_at == tuple(range(interval, 210_000, interval))
+    assert (config.episodes, config.label_ratio) == (210_000, ratio)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "ratio", "interval", "episodes"),
+    [("mini", 0.4, 15_000, 100_000), ("tiered", 0.1, 30_000, 200_000)],
+)
+def test_egnn(dataset, ratio, interval, episodes):
+    config = protocol(Task(dataset, "egnn"))
+    assert config.train == EpisodeSpec(5, 5, 1, 5)
+    assert config.test == EpisodeSpec(5, 5, 1, 5)
+    assert config.encoder == "egnn_conv"
+    assert (config.egnn.size, config.egnn.dropout) == (96, 0.1)
+    optimizer = config.optimizer
+    assert (optimizer.learning_rate, optimizer.weight_decay) == (1e-3, 1e-6)
+    assert optimizer.halve_at == tuple(range(interval, episodes, interval))
+    assert (config.episodes, config.eval_episodes) == (episodes, 10_000)
+    assert config.label_ratio == ratio
+
+
+@pytest.mark.parametrize("method", ["tpn", "egnn"])
+def test_graphs_on_omniglot_are_trained_as_the_kmeans_heads_are(method):
+    config = protocol(Task("omniglot", method))
+    kmeans = protocol(Task("omniglot", "soft_kmeans"))
+    assert dataclasses.replace(config, method="soft_kmeans") == kmeans
+
+
 def test_a_term_joins_any_method_in_that_methods_own_training():
     config = protocol(Task("omniglot", "soft_kmeans", terms=("walk", "vat")))
     assert config.terms == ("walk", "vat")

@@ -66,9 +66,8 @@ def query_edge_loss(
 
 
 def _mean_where(values: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
-    """Returns the mean of some values, over leading axes as well; 0 without any."""
+    """Returns the mean of the values that count, 0 if none does."""
     share = tf.cast(counted, values.dtype)
-    share = tf.broadcast_to(share, tf.shape(values))
     return tf.math.divide_no_nan(tf.reduce_sum(values * share), tf.reduce_sum(share))
 
 

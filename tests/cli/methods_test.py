@@ -26,7 +26,7 @@ def trained(tmp_path, data_dir, **changes) -> dict:
 
 @pytest.mark.parametrize(
     "method",
-    ["soft_kmeans", "cluster_kmeans", "masked_kmeans", "pn_vat", "feat_walk"],
+    ["soft_kmeans", "cluster_kmeans", "masked_kmeans", "pn_vat", "feat_walk", "tpn"],
 )
 def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, method):
     block = {} if method == "pn_vat" else program.PLAIN  # heads see no blocks
@@ -42,6 +42,28 @@ def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, meth
     assert row["semi_supervised"] == own
     assert ("semi-supervised: the head's own way" in result.stdout) == own
     assert ("inductive" in result.stdout) != own
+
+
+def test_graphs_name_the_rows_in_which_queries_answer_one_another(tmp_path, data_dir):
+    flags = {"egnn_size": 8, "walk_weight": 1, "query": 2, "eval_episodes": 5}
+    stored = trained(
+        tmp_path, data_dir, method="egnn", episodes=4, **flags, **program.PLAIN
+    )
+    assert {"edges", *TERMS["walk"]} <= set(stored["losses"])
+    adaptations = [row["adapt"] for row in stored["test"]]
+    assert adaptations == ["none", "transductive"]
+    result = program.run(
+        "evaluate",
+        f"--workdir={tmp_path}",
+        f"--data_dir={data_dir}",
+        "--adapt=none,transductive",
+        "--distractors=0,2",
+    )
+    assert result.returncode == 0, result.stderr
+    rows = json.loads((tmp_path / "evaluation.json").read_text())
+    assert rows[:2] == [row | {"split": "test", "step": 4} for row in stored["test"]]
+    assert [row["distractors"] for row in rows] == [0, 0, 2, 2]
+    assert "transductive" in result.stdout
 
 
 def test_terms_join_any_head_and_are_reported_by_name(tmp_path, data_dir):
@@ -77,6 +99,7 @@ def test_a_killed_run_with_random_noise_ends_with_the_same_losses(tmp_path):
     assert parts["test"] == whole["test"]
 
 
+@pytest.mark.slow  # tests/cli/own_parts_test.py kills a run with dropout as well
 def test_a_killed_run_with_dropout_ends_with_the_same_bits(tmp_path, data_dir):
     """Of FEAT's head, which has an optimizer of its own, and of ResNet-12."""
     changes = {"method": "feat_semi", "encoder": "resnet12", "channels": 2}
