@@ -137,7 +137,9 @@ def test_fit_reports_the_mean_loss():
     np.testing.assert_allclose(history["loss"], [np.mean(expected)], rtol=1e-4)
 
 
-@pytest.mark.parametrize("xla", ["off", "walk", "step"])
+@pytest.mark.parametrize(
+    "xla", ["off", "walk", pytest.param("step", marks=pytest.mark.slow)]
+)
 def test_two_kinds_of_episodes_in_one_process(xla):
     model = build(compiled=xla == "walk")
     step = tf.function(model.train_step, jit_compile=xla == "step")

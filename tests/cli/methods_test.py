@@ -26,7 +26,15 @@ def trained(tmp_path, data_dir, **changes) -> dict:
 
 @pytest.mark.parametrize(
     "method",
-    ["soft_kmeans", "cluster_kmeans", "masked_kmeans", "pn_vat", "feat_walk", "tpn"],
+    [
+        "pn_vat",
+        "soft_kmeans",
+        "tpn",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("cluster_kmeans", "masked_kmeans", "feat_walk")
+        ),
+    ],
 )
 def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, method):
     block = {} if method == "pn_vat" else program.PLAIN  # heads see no blocks

@@ -183,7 +183,7 @@ def small_model(name: str, terms) -> FewShotModel:
     return model
 
 
-@pytest.mark.parametrize("xla", [False, True])
+@pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", HEADS)
 def test_every_variable_moves_with_a_walk(name, xla):
     model = small_model(name, [Walk(WalkConfig())])

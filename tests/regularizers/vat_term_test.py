@@ -73,8 +73,15 @@ def test_matches_oracle():
     )
 
 
-@pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("head_class", [PrototypeHead, SoftKMeans])
+@pytest.mark.parametrize(
+    ("fast", "head_class"),
+    [
+        (False, PrototypeHead),
+        (True, SoftKMeans),
+        pytest.param(True, PrototypeHead, marks=pytest.mark.slow),
+        pytest.param(False, SoftKMeans, marks=pytest.mark.slow),
+    ],
+)
 def test_moving_averages_are_those_of_training_without_it(fast, head_class):
     after = []
     for config in (CONFIG, None):
@@ -115,6 +122,7 @@ def test_perturbations_in_a_step_have_length_epsilon(monkeypatch):
     np.testing.assert_allclose(lengths, 8.0, rtol=1e-4)
 
 
+@pytest.mark.slow  # tests/encoders/fast_block_test.py compares the blocks
 def test_plain_and_fast_blocks_agree():
     logs = [
         build(Conv4(channels=4, fast=fast)).train_step(episode())
