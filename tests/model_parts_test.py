@@ -45,7 +45,7 @@ def values(logs) -> dict[str, float]:
     return {name: float(value) for name, value in logs.items()}
 
 
-@pytest.mark.parametrize("xla", [False, True])
+@pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_loss_is_the_sum_of_all_terms_but_the_players(xla):
     model = wide()
     step = tf.function(model.train_step, jit_compile=xla, autograph=False)

@@ -138,7 +138,7 @@ def test_fit_reports_the_mean_loss():
 
 
 @pytest.mark.parametrize(
-    "xla", ["off", "walk", pytest.param("step", marks=pytest.mark.slow)]
+    "xla", ["off", *(pytest.param(x, marks=pytest.mark.slow) for x in ("walk", "step"))]
 )
 def test_two_kinds_of_episodes_in_one_process(xla):
     model = build(compiled=xla == "walk")
@@ -226,7 +226,7 @@ EVERY_TERM = (
         (SoftKMeans, False),
         (ClusterKMeans, False),
         (MaskedKMeans, False),
-        (MaskedKMeans, True),
+        pytest.param(MaskedKMeans, True, marks=pytest.mark.slow),
     ],
 )
 def test_every_term_at_once_on_a_kmeans_head(head_class, xla):

@@ -27,12 +27,11 @@ def trained(tmp_path, data_dir, **changes) -> dict:
 @pytest.mark.parametrize(
     "method",
     [
-        "pn_vat",
         "soft_kmeans",
         "tpn",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("cluster_kmeans", "masked_kmeans", "feat_walk")
+            for name in ("pn_vat", "cluster_kmeans", "masked_kmeans", "feat_walk")
         ),
     ],
 )

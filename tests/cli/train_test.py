@@ -192,7 +192,7 @@ def test_select_best_and_longer_run(data_dir, tmp_path):
     "changes",
     [
         {"xla": "step", "conv_block": "plain"},
-        {"xla": "walk", "deterministic": None},
+        pytest.param({"xla": "walk", "deterministic": None}, marks=pytest.mark.slow),
         {"conv_block": "plain", "method": "pn"},
     ],
 )

@@ -76,7 +76,14 @@ def assert_same(images, pilots=(0.0,)):
 
 
 @pytest.mark.parametrize(
-    ("height", "width"), [(28, 28), (7, 7), (3, 3), (21, 10), (2, 2)]
+    ("height", "width"),
+    [
+        pytest.param(28, 28, marks=pytest.mark.slow),
+        (7, 7),
+        (3, 3),
+        (21, 10),
+        (2, 2),
+    ],
 )
 def test_same_as_plain(height, width):
     images = np.random.default_rng(1).normal(size=(6, height, width, 3))

@@ -77,8 +77,8 @@ def test_matches_oracle():
     ("fast", "head_class"),
     [
         (False, PrototypeHead),
-        (True, SoftKMeans),
-        pytest.param(True, PrototypeHead, marks=pytest.mark.slow),
+        pytest.param(True, SoftKMeans, marks=pytest.mark.slow),
+        (True, PrototypeHead),
         pytest.param(False, SoftKMeans, marks=pytest.mark.slow),
     ],
 )
