@@ -149,6 +149,8 @@ class TpnConfig(Part):
     Attributes:
         diagonal: the published code keeps it; EPNet's authors call that a mistake.
         scale: in the published variant without a learned one it is the same for all.
+        first_scale: ours. On glyphs, 300 episodes from 0.3 or 0.5 learn (87 to 89 %, PN
+            80 to 82), from 1 they do not (28): all points are then equally near.
     """
 
     name: ClassVar = "tpn"
@@ -169,6 +171,9 @@ class TpnConfig(Part):
         "TPN: length scale of all points; 0 for one of each that is learned.",
         "[0, inf)",
         methods=("tpn",),
+    )
+    first_scale: float = setting(
+        0.5, "TPN: what the learned one starts at.", "(0, inf)", methods=("tpn",)
     )
 
 

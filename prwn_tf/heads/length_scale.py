@@ -17,11 +17,23 @@ SMALLEST = 1e-3  # a point is divided by its scale; smaller ones have no gradien
 class LengthScale(keras.layers.Layer):
     """Two conv blocks and two dense layers: [B, H, W, C] -> [B], never near 0.
 
-    It starts at 1 (decision): the published one starts at 0 where ReLU leaves nothing
-    of a map, as it does with half of those of 28-pixel images, which are one pixel.
+    It starts almost alike for all points (decision). The published one starts anywhere,
+    and at 0 where ReLU leaves nothing of a map, as it does with half of those of
+    28-pixel images, which are one pixel; it then learned to cut all edges, which suits
+    the support, and no query.
+
+    Args:
+        start: about what it is before training.
+        weight_decay: w adds w / 2 * |kernel|^2 of the convolutions to the losses.
     """
 
-    def __init__(self, weight_decay: float = 0.0, seed: int = 0, **options):
+    def __init__(
+        self,
+        start: float = 0.5,
+        weight_decay: float = 0.0,
+        seed: int = 0,
+        **options,
+    ):
         super().__init__(**{"dtype": "float32"} | options)
         for index, channels in enumerate((CHANNELS, 1)):
             name = f"convolution_{index + 1}"
@@ -45,8 +57,10 @@ class LengthScale(keras.layers.Layer):
         )
         self.output_layer = keras.layers.Dense(
             1,
-            kernel_initializer=keras.initializers.GlorotUniform(4 * seed + 3),
-            bias_initializer="ones",
+            kernel_initializer=keras.initializers.TruncatedNormal(
+                stddev=0.01, seed=4 * seed + 3
+            ),
+            bias_initializer=keras.initializers.Constant(start),
         )
 
     def build(self, input_shape: tuple) -> None:

@@ -164,7 +164,7 @@ class PropagationHead(GraphHead):
         self.config = TpnConfig() if config is None else config
         self.scale = None
         if self.config.scale == 0:
-            self.scale = LengthScale(weight_decay, seed)
+            self.scale = LengthScale(self.config.first_scale, weight_decay, seed)
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> "PropagationHead":
