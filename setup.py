@@ -14,6 +14,7 @@ FIGURES = ["matplotlib>=3.8", "scipy>=1.11"]
 setuptools.setup(
     name="prwn_tf",
     version=VERSION.group(1),
+    license="Apache-2.0",
     description="Semi-supervised few-shot image classification in TensorFlow",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",

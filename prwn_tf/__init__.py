@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # TensorFlow's default CPU allocator hands large tensors back to the system after
 # each step and faults them in again: about half of a Conv-4 step on two cores.
