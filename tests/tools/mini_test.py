@@ -13,7 +13,11 @@ from paper_tables import mini, report  # noqa: E402
 
 from tests.children import child  # noqa: E402
 
-OWN_FLAGS = ("method", "train_shot", "label_ratio", "distractors")
+# What is a row's own; TPN and EGNN start at the right scale as they are.
+OWN_FLAGS = (
+    *("method", "train_shot", "label_ratio", "distractors", "eval_episodes"),
+    *("conv4_scale", "walk_weight", "walk_temperature"),
+)
 
 
 @pytest.fixture
@@ -77,7 +81,7 @@ def test_all_rows_have_the_same_schedule():
         own = tuple(f"--{name}=" for name in OWN_FLAGS)
         schedules.add(frozenset(flag for flag in flags if not flag.startswith(own)))
     [schedule] = schedules
-    assert {"--dataset=mini", "--shot=5", "--conv4_scale=0"} < schedule
+    assert {"--dataset=mini", "--shot=5", "--episodes=12000"} < schedule
 
 
 @pytest.mark.parametrize("source", [[], ["--source=nothing"]])
