@@ -2,14 +2,40 @@
 
 import pathlib
 import re
+import runpy
 
 import setuptools
+from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).parent
 VERSION = re.search(
     r'^__version__ = "(.+)"$', (HERE / "prwn_tf/__init__.py").read_text(), re.MULTILINE
 )
+RELEASED = runpy.run_path(str(HERE / "prwn_tf/released.py"))
 FIGURES = ["matplotlib>=3.8", "scipy>=1.11"]
+
+
+class BuildWithReleased(build_py):
+    """Builds the package with the flagfiles and models that are released with it."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:  # in a checkout they are found where they are
+            for path in RELEASED["files"](HERE):
+                self.copy_file(str(path), str(self._place(path)))
+
+    def _place(self, path: pathlib.Path) -> pathlib.Path:
+        """Returns where a released file goes, in a folder that is made for it."""
+        package = pathlib.Path(self.build_lib) / "prwn_tf" / RELEASED["INSTALLED"]
+        place = package / path.relative_to(HERE)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def get_source_files(self) -> list[str]:
+        """Returns what an archive of sources must have for all this."""
+        released = [str(path.relative_to(HERE)) for path in RELEASED["files"](HERE)]
+        return super().get_source_files() + released
+
 
 setuptools.setup(
     name="prwn_tf",
@@ -20,6 +46,8 @@ setuptools.setup(
     long_description_content_type="text/markdown",
     packages=setuptools.find_packages(include=["prwn_tf", "prwn_tf.*"]),
     package_data={"prwn_tf.serving.gallery": ["*.css", "*.js"]},
+    cmdclass={"build_py": BuildWithReleased},
+    entry_points={"console_scripts": ["prwn = prwn_tf.__main__:main"]},
     python_requires=">=3.11",
     install_requires=[
         "absl-py>=2.1",

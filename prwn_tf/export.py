@@ -10,20 +10,22 @@ be there.
 
 from absl import flags
 
-from prwn_tf import cli, runs
+from prwn_tf import cli, released, runs
 from prwn_tf.serving import manifest
 from prwn_tf.serving.preprocess import Preprocess
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("workdir", None, "Folder of the finished run.", required=True)
+flags.DEFINE_string(
+    "workdir", None, "Folder of the finished run, or a released model.", required=True
+)
 flags.DEFINE_string(
     "output", None, "Folder to make; an earlier export is replaced.", required=True
 )
 
 
 def main() -> None:
-    workdir, output = cli.path(FLAGS.workdir), cli.path(FLAGS.output)
+    workdir, output = released.model(cli.path(FLAGS.workdir)), cli.path(FLAGS.output)
     run = Workdir(workdir)
     Preprocess.from_config(run.load_config())
     runs.check_finished(run)

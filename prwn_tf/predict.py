@@ -1,6 +1,6 @@
 r"""Labels a folder of images from a few examples of each class.
 
-    python -m prwn_tf.predict --model=results/omniglot/prwn \
+    python -m prwn_tf.predict --model=omniglot-prwn \
         --support=examples/ --query=images/ --unlabeled=more/ --output=found/
 
 --support has a folder of images for each class, one image at least. --query
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import cli, files
+from prwn_tf import cli, files, released
 from prwn_tf.config import ADAPTATIONS
 from prwn_tf.errors import UserError
 from prwn_tf.serving import folders, models
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 FLAGS = flags.FLAGS
 MAX_CLASSES, MAX_PROBLEMS = 10, 5  # named at the terminal
 flags.DEFINE_string(
-    "model", None, "Folder of an exported model or of a finished run.", required=True
+    "model",
+    None,
+    f"Folder of an exported model or of a finished run, or a released model: "
+    f"{', '.join(released.MODELS)}.",
+    required=True,
 )
 flags.DEFINE_string("support", None, "Folder with a folder of examples for each class.")
 flags.DEFINE_string(
@@ -51,7 +55,7 @@ flags.DEFINE_enum(
 
 
 def main() -> None:
-    path, output = cli.path(FLAGS.model), cli.path(FLAGS.output)
+    path, output = released.model(cli.path(FLAGS.model)), cli.path(FLAGS.output)
     models.check(path)
     check_source()
     if FLAGS.support is not None:

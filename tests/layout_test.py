@@ -7,11 +7,13 @@ import sys
 
 import pytest
 
+from prwn_tf import __main__
+
 PACKAGE = pathlib.Path(__file__).parents[1] / "prwn_tf"
 
 # Each room may import the rooms before it, and itself.
 FLOW = (
-    ("errors", "files"),
+    ("errors", "files", "released"),
     ("locks",),
     ("settings", "imports"),
     ("parts", "spec", "optimizer", "own"),
@@ -82,7 +84,7 @@ def test_only_the_command_line_reads_flags():
 
 @pytest.mark.parametrize(
     "program",
-    ["train", "evaluate", "prepare", "distractors", "analyze", "export", "predict"],
+    __main__.PROGRAMS,
 )
 def test_help_is_answered_without_tensorflow(program):
     code = f"import sys, prwn_tf.{program}; sys.exit('tensorflow' in sys.modules)"

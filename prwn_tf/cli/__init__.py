@@ -28,6 +28,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}  # or not to be wr
 
 def run(main: Callable[[], None]) -> None:
     """Runs a program and turns its errors into one line and an exit code."""
+    sys.argv[1:] = flagfiles.located(sys.argv[1:])
     flagfiles.check(sys.argv[1:])
     try:
         try:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from absl import flags
 
 from prwn_tf import cli, imports, methods, protocols, settings
+from prwn_tf.cli import flagfiles
 from prwn_tf.config import (
     ASKED,
     ENCODERS,
@@ -178,7 +179,9 @@ def own_parts(names: Iterable[str]) -> dict[str, OwnPart]:
 def _part_names(arguments: Sequence[str]) -> Iterator[str]:
     """Yields the parts that a command line names, flagfiles included."""
     try:
-        arguments = flags.FLAGS.read_flags_from_files(list(arguments), force_gnu=False)
+        arguments = flags.FLAGS.read_flags_from_files(
+            flagfiles.located(arguments), force_gnu=False
+        )
     except flags.Error:
         return  # cli.run says what is wrong with the flagfile
     for argument, following in itertools.zip_longest(arguments, arguments[1:]):

@@ -1,12 +1,28 @@
-"""Mistakes in a flagfile, told with file and line, which absl's messages lack."""
+"""Flagfiles: released ones by name, and mistakes told with file and line.
+
+absl's own messages have neither file nor line.
+"""
 
 import difflib
-import os
 import pathlib
 import sys
 from collections.abc import Iterator, Sequence
 
 from absl import flags
+
+from prwn_tf import released
+
+FLAG = "flagfile"
+
+
+def located(arguments: Sequence[str]) -> list[str]:
+    """Returns arguments in which every flagfile is a path, released ones too."""
+    arguments = list(arguments)
+    for place, name in _flagfiles(arguments):
+        written = arguments[place].startswith("-")
+        path = released.flagfile(name)
+        arguments[place] = f"--{FLAG}={path}" if written else path
+    return arguments
 
 
 def check(arguments: Sequence[str]) -> None:
@@ -17,7 +33,8 @@ def check(arguments: Sequence[str]) -> None:
 
 
 def _problems(arguments: list[str], seen: set[pathlib.Path]) -> Iterator[str]:
-    for path in _flagfiles(arguments):
+    for _, name in _flagfiles(arguments):
+        path = pathlib.Path(released.flagfile(name))
         if path in seen:
             continue
         seen.add(path)
@@ -56,14 +73,16 @@ def _mistake(line: str) -> str | None:
     return None
 
 
-def _flagfiles(arguments: list[str]) -> Iterator[pathlib.Path]:
+def _flagfiles(arguments: list[str]) -> Iterator[tuple[int, str]]:
+    """Yields the flagfiles that arguments name, each with the place of its name."""
     for index, argument in enumerate(arguments):
         name, equals, value = argument.lstrip("-").partition("=")
-        if not argument.startswith("-") or name != "flagfile":
+        if not argument.startswith("-") or name != FLAG:
             continue
-        if not equals and index + 1 < len(arguments):
-            value = arguments[index + 1]
-        yield pathlib.Path(os.path.expanduser(value))
+        if equals:
+            yield index, value
+        elif index + 1 < len(arguments):
+            yield index + 1, arguments[index + 1]
 
 
 def _known(name: str) -> bool:

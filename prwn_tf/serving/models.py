@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prwn_tf import config as config_lib
-from prwn_tf import files
+from prwn_tf import files, released
 from prwn_tf.data import tree
 from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import UserError
@@ -85,7 +85,10 @@ def check(path: pathlib.Path) -> None:
             )
         raise UserError(f"{path} is a file; give the folder of a model")
     if not path.is_dir():
-        raise UserError(f"the model folder {path} does not exist")
+        raise UserError(
+            f"the model folder {path} does not exist; released models are "
+            f"{', '.join(released.MODELS)}"
+        )
     if not manifest.is_export(path) and not (path / "config.json").is_file():
         raise UserError(
             f"{path} is no model: it has neither {manifest.NAME} with a SavedModel "
@@ -94,8 +97,8 @@ def check(path: pathlib.Path) -> None:
 
 
 def open_model(path: str | pathlib.Path) -> ServedModel:
-    """Opens the model in a folder, whichever of the two kinds it is."""
-    path = pathlib.Path(path)
+    """Opens a released model by its name, or the one in a folder, of either kind."""
+    path = released.model(path)
     check(path)
     return open_export(path) if manifest.is_export(path) else open_workdir(path)
 

@@ -1,27 +1,20 @@
-"""The README's sketches: drawn by a tool, labelled by a model, all as real programs."""
-
-import pathlib
-import sys
+"""The sketches that the README begins with: drawn by a program, labelled by a model."""
 
 import numpy as np
 import pytest
 
-from tests.children import child
-
-TOOLS = pathlib.Path(__file__).parents[2] / "tools"
-sys.path.insert(0, str(TOOLS))
-
-import draw_examples  # noqa: E402
+from prwn_tf import sketch
+from tests.cli import program
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    return draw_examples.drawings(seed=0, examples=2)
+    return sketch.drawings(seed=0, examples=2)
 
 
 def test_folders_for_predict(drawn):
     names = list(drawn)
-    things, others = len(draw_examples.THINGS), len(draw_examples.DISTRACTORS)
+    things, others = len(sketch.THINGS), len(sketch.DISTRACTORS)
     counts = {
         folder: sum(name.startswith(f"{folder}/") for name in names)
         for folder in ("support", "query", "unlabeled")
@@ -48,16 +41,14 @@ def test_drawings_are_ink_on_paper_and_all_different(drawn):
 
 
 def test_a_seed_is_a_set_of_hands(drawn):
-    again = draw_examples.drawings(seed=0, examples=2)
-    other = draw_examples.drawings(seed=1, examples=2)
+    again = sketch.drawings(seed=0, examples=2)
+    other = sketch.drawings(seed=1, examples=2)
     for name, image in drawn.items():
         np.testing.assert_array_equal(again[name], image)
     assert (other["support/fish/0.png"] != drawn["support/fish/0.png"]).any()
 
 
 def test_as_a_program(tmp_path):
-    result = child.run(
-        TOOLS / "draw_examples.py", f"--output={tmp_path / 'new'}", check=True
-    )
+    result = program.run("sketch", f"--output={tmp_path / 'new'}")
     assert "drew 149 images" in result.stdout
     assert len(list((tmp_path / "new").rglob("*.png"))) == 149

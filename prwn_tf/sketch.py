@@ -1,6 +1,6 @@
 """Draws folders of sketches to try `predict` on: support/, query/ and unlabeled/.
 
-    python tools/draw_examples.py --output=sketches
+    python -m prwn_tf.sketch --output=sketches
 
 Five things, each by many hands, in dark ink on white paper. Among the unlabelled
 images, and some of the queries, are things of other kinds: distractors.
