@@ -45,7 +45,10 @@ setuptools.setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=setuptools.find_packages(include=["prwn_tf", "prwn_tf.*"]),
-    package_data={"prwn_tf.serving.gallery": ["*.css", "*.js"]},
+    package_data={
+        "prwn_tf.data.sets": ["splits/*.csv"],
+        "prwn_tf.serving.gallery": ["*.css", "*.js"],
+    },
     cmdclass={"build_py": BuildWithReleased},
     entry_points={"console_scripts": ["prwn = prwn_tf.__main__:main"]},
     python_requires=">=3.11",

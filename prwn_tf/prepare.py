@@ -3,6 +3,8 @@
     python -m prwn_tf.prepare --dataset=omniglot
     python -m prwn_tf.prepare --dataset=mini --source=mini-imagenet/
     python -m prwn_tf.prepare --dataset=folder --source=pics/ --image_size=64
+    python -m prwn_tf.prepare --dataset=folder:pets --source=pets.zip
+    python -m prwn_tf.prepare --dataset=tfds:cifar100 --class_splits=cifar_fs
     python -m prwn_tf.prepare --dataset=omniglot --verify
 
 A source is told by its content: pickles, arrays, class folders or files named
@@ -17,15 +19,15 @@ import sys
 from absl import flags
 
 from prwn_tf import cli
-from prwn_tf.cli import define
-from prwn_tf.data import catalog
-from prwn_tf.data.sets import folder
+from prwn_tf.cli import dataset, define
+from prwn_tf.data import catalog, preparation
+from prwn_tf.data.sets import class_splits, folder
 from prwn_tf.data.store import reader, summary
 from prwn_tf.errors import UserError
 
 FLAGS = flags.FLAGS
 define.define_data_flags()
-flags.DEFINE_enum("dataset", "glyphs", list(catalog.DATASETS), "Data set.")
+dataset.define(preparation.KINDS, "Data set.")
 flags.DEFINE_string(
     "source",
     None,
@@ -35,8 +37,7 @@ flags.DEFINE_string(
 flags.DEFINE_integer(
     "image_size",
     None,
-    f"Height and width of the images; default: {folder.SIZE}. For mini, tiered and "
-    "folder.",
+    f"Height and width of the images; default: {folder.SIZE}. For images of any size.",
     lower_bound=16,
     upper_bound=512,
 )
@@ -57,11 +58,33 @@ flags.DEFINE_enum(
     "hold_out",
     None,
     list(folder.HOLD_OUT),
-    "For folder: validation and test get classes of their own (the default), or "
-    "images of their own of every class, where there are few classes.",
+    "For folder and tfds: validation and test get classes of their own (the default), "
+    "or images of their own of every class, where there are few classes.",
 )
 flags.DEFINE_integer(
-    "seed", None, "For folder: draws what is held out; default: 0.", lower_bound=0
+    "seed",
+    None,
+    "For folder and tfds: draws what is held out; default: 0.",
+    lower_bound=0,
+)
+flags.DEFINE_string(
+    "class_splits",
+    None,
+    f"For folder and tfds: which class is of which split. {class_splits.HELP}",
+)
+flags.DEFINE_string(
+    "tfds_dir",
+    None,
+    "For tfds: where tensorflow-datasets keeps its sets; default: its own default.",
+)
+flags.DEFINE_string(
+    "image_key", None, "For tfds: the feature that is the image, where it has several."
+)
+flags.DEFINE_string(
+    "label_key", None, "For tfds: the feature that is the class, where it has several."
+)
+flags.DEFINE_boolean(
+    "replace", None, "Make a data set anew that is prepared already; the old one goes."
 )
 flags.DEFINE_boolean(
     "verify", False, "Only check what is prepared against the hashes in its manifest."
@@ -87,26 +110,26 @@ def main() -> None:
 
 def _prepare() -> None:
     """Prints what was found, and writes it."""
-    described = catalog.described(FLAGS.dataset, cli.data_dir(), _options())
-    with described as preparation:
-        for line in preparation.lines:
+    described = preparation.described(FLAGS.dataset, cli.data_dir(), _options())
+    with described as plan:
+        for line in plan.lines:
             print(line)
         # Only now: everything that can be said at once is said.
-        if preparation.needs_tensorflow:
+        if plan.needs_tensorflow:
             cli.load_tensorflow()
-        preparation.write()
+        plan.write()
 
 
-def _options() -> catalog.Options:
+def _options() -> preparation.Options:
     """Returns what the flags say of the preparation."""
     values = {
         field.name: FLAGS[field.name].value
-        for field in dataclasses.fields(catalog.Options)
+        for field in dataclasses.fields(preparation.Options)
     }
-    for name in ("source", "unlabeled_source"):
+    for name in ("source", "unlabeled_source", "tfds_dir"):
         if values[name] is not None:
             values[name] = cli.path(values[name])
-    return catalog.Options(**values)
+    return preparation.Options(**values)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from prwn_tf import authors
+from prwn_tf import authors, dataset_names
 from prwn_tf.authors import every
 from prwn_tf.config import (
     TERMS,
@@ -22,7 +22,7 @@ from prwn_tf.task import Prepared, Task
 
 def protocol(task: Task) -> TrainConfig:
     """Returns the published configuration for a task."""
-    return _PROTOCOLS[task.dataset](task)
+    return _PROTOCOLS[dataset_names.kind(task.dataset)](task)
 
 
 def _glyphs(task: Task) -> TrainConfig:
@@ -249,10 +249,11 @@ _PROTOCOLS: dict[str, Callable[[Task], TrainConfig]] = {
     "mini": _mini,
     "tiered": _tiered,
     "folder": _folder,
+    "tfds": _folder,
     "spiral": _spiral,
     "gaussian_circles": _gaussian_circles,
 }
 
-DATASETS: Sequence[str] = tuple(_PROTOCOLS)
+DATASETS: Sequence[str] = tuple(_PROTOCOLS)  # or kinds of them
 # What they are like is decided when they are prepared.
-ANY_SIZE = ("mini", "tiered", "folder")
+ANY_SIZE = ("mini", "tiered", "folder", "tfds")

@@ -13,7 +13,7 @@ PACKAGE = pathlib.Path(__file__).parents[1] / "prwn_tf"
 
 # Each room may import the rooms before it, and itself.
 FLOW = (
-    ("errors", "files", "released"),
+    ("errors", "files", "released", "dataset_names"),
     ("locks",),
     ("settings", "imports"),
     ("parts", "spec", "optimizer", "own"),

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from prwn_tf import files, locks
-from prwn_tf.data import catalog
+from prwn_tf.data import preparation
 from prwn_tf.data.store import reader
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.training import workdir
@@ -131,13 +131,13 @@ def test_a_workdir_that_cannot_be_written(tmp_path):
 
 def test_a_second_import_leaves_the_first_alone(tmp_path):
     made.class_folders(tmp_path / "in", NAMES, images=2)
-    options = catalog.Options(source=tmp_path / "in", image_size=made.SIZE)
+    options = preparation.Options(source=tmp_path / "in", image_size=made.SIZE)
     with locks.scratch(tmp_path / "data/.folder.scratch") as scratch:
         made.write(scratch / "source/cat/1.png", b"unpacked")
         with pytest.raises(UserError, match="another process is writing"):
-            catalog.prepare("folder", tmp_path / "data", options)
+            preparation.prepare("folder", tmp_path / "data", options)
         assert (scratch / "source/cat/1.png").exists()
-    catalog.prepare("folder", tmp_path / "data", options)
+    preparation.prepare("folder", tmp_path / "data", options)
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["folder"]
 
 

@@ -9,6 +9,8 @@ from prwn_tf.config import PARTS, TERMS, EpisodeSpec
 from prwn_tf.methods import METHODS
 from prwn_tf.protocols import DATASETS, Task, protocol
 
+NAMES = ["tfds:cifar100" if kind == "tfds" else kind for kind in DATASETS]
+
 
 def test_omniglot_prwn():
     config = protocol(Task("omniglot", "prwn"))
@@ -74,7 +76,7 @@ def test_omniglot_pn_is_trained_as_the_kmeans_heads_are():
     assert config.optimizer == protocol(Task("omniglot", "soft_kmeans")).optimizer
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", NAMES)
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_asked_is_what_is_tested(dataset, method):
     task = Task(dataset, method, way=7, shot=2, query=3, unlabeled=4, distractors=1)
@@ -207,7 +209,7 @@ def test_a_term_joins_any_method_in_that_methods_own_training():
     assert config.train == EpisodeSpec(5, 1, 1, 5)
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", NAMES)
 def test_pn_with_a_walk_is_prwn(dataset):
     joined = protocol(Task(dataset, "pn", terms=("walk",)))
     prwn = protocol(Task(dataset, "prwn"))
@@ -215,7 +217,7 @@ def test_pn_with_a_walk_is_prwn(dataset):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", NAMES)
 def test_unlabelled_points_are_there_for_whoever_uses_them(dataset, method):
     config = protocol(Task(dataset, method))
     used = bool(config.terms) or METHODS[method].uses_unlabeled

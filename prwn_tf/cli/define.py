@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from absl import flags
 
 from prwn_tf import cli, imports, methods, protocols, settings
-from prwn_tf.cli import flagfiles
+from prwn_tf.cli import dataset, flagfiles
 from prwn_tf.config import (
     ASKED,
     ENCODERS,
@@ -121,8 +121,9 @@ def define_analysis_flags() -> None:
 
 def define_train_flags() -> None:
     """Defines what and how to train; unset flags take the published value."""
-    flags.DEFINE_enum(
-        "dataset", "glyphs", protocols.DATASETS, "What to learn from; folder is yours."
+    dataset.define(
+        protocols.DATASETS,
+        "What to learn from; folder and any folder:NAME are yours, as prepared.",
     )
     flags.DEFINE_enum("method", "prwn", list(methods.METHODS), "How to learn.")
     flags.DEFINE_string(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from prwn_tf import cli, methods, protocols, settings
+from prwn_tf import cli, dataset_names, methods, protocols, settings
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.settings import Settings as AnalysisSettings
 from prwn_tf.cli import define
@@ -85,7 +85,8 @@ def _terms(own: Mapping[str, OwnPart]) -> tuple[str, ...]:
 def _prepared() -> protocols.Prepared | None:
     """Returns what the data set is like, where only preparing it decides that."""
     directory = catalog.location(FLAGS.dataset, cli.data_dir())
-    if FLAGS.dataset not in protocols.ANY_SIZE or not catalog.is_prepared(directory):
+    kind = dataset_names.kind(FLAGS.dataset)
+    if kind not in protocols.ANY_SIZE or not catalog.is_prepared(directory):
         return None
     stores = reader.open_dataset(directory)
     held_out = [stores["val"], stores["test"]]

@@ -1,12 +1,13 @@
 """Which data set is made from what, where it goes, and what it replaces."""
 
+import dataclasses
 import json
 import shutil
 
 import numpy as np
 import pytest
 
-from prwn_tf.data import catalog
+from prwn_tf.data import catalog, preparation
 from prwn_tf.data.store import reader, summary
 from prwn_tf.errors import UserError
 from tests.data import made
@@ -20,25 +21,33 @@ def source(tmp_path):
 
 
 def prepare(tmp_path, source, **options):
-    options = {"image_size": made.SIZE} | options
-    catalog.prepare("folder", tmp_path, catalog.Options(source=source, **options))
+    options = {"image_size": made.SIZE, "replace": True} | options
+    preparation.prepare(
+        "folder", tmp_path, preparation.Options(source=source, **options)
+    )
     return reader.open_dataset(tmp_path / "folder")
 
 
 def test_what_is_replaced_is_said(tmp_path, source):
-    options = catalog.Options(source=source, image_size=made.SIZE)
+    options = preparation.Options(source=source, image_size=made.SIZE)
     found = f"found own images in class folders in {source}: 28 images"
-    with catalog.described("folder", tmp_path, options) as preparation:
-        assert preparation.lines == (found,)
-        preparation.write()
-    with catalog.described("folder", tmp_path, options) as preparation:
+    with preparation.described("folder", tmp_path, options) as plan:
+        assert plan.lines == (found,)
+        plan.write()
+    with (
+        pytest.raises(UserError, match=f"already, from {source}.* replace"),
+        preparation.described("folder", tmp_path, options),
+    ):
+        pass
+    options = dataclasses.replace(options, replace=True)
+    with preparation.described("folder", tmp_path, options) as plan:
         replaced = f"this replaces the data set of {source}"
-        assert preparation.lines == (found, replaced)
+        assert plan.lines == (found, replaced)
 
 
 def test_what_is_only_described_is_not_written(tmp_path, source):
-    options = catalog.Options(source=source, image_size=made.SIZE)
-    with catalog.described("folder", tmp_path, options):
+    options = preparation.Options(source=source, image_size=made.SIZE)
+    with preparation.described("folder", tmp_path, options):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
@@ -96,12 +105,14 @@ def test_bad_images_without_labels(tmp_path, source):
         ("mini", {"hold_out": "images"}),
         ("folder", {"allow_partial": True}),
         ("tiered", {"seed": 1}),
+        ("folder:pets", {"tfds_dir": "x"}),
+        ("tfds:pets", {"source": "x"}),
     ],
 )
 def test_options_of_other_data_sets(tmp_path, name, options):
     [option] = options
     with pytest.raises(UserError, match=f"{option} does not apply to .*={name}, only"):
-        catalog.prepare(name, tmp_path, catalog.Options(**options))
+        preparation.prepare(name, tmp_path, preparation.Options(**options))
 
 
 def test_a_place_with_files_of_the_user(tmp_path, source):
@@ -109,3 +120,14 @@ def test_a_place_with_files_of_the_user(tmp_path, source):
     with pytest.raises(UserError, match="no prepared data set"):
         prepare(tmp_path, tmp_path / "folder")
     assert (tmp_path / "folder/class a/0.png").exists()
+
+
+def test_several_sets_of_ones_own_lie_beside_each_other(tmp_path, source):
+    for name in ("folder", "folder:pets"):
+        options = preparation.Options(source=source, image_size=made.SIZE)
+        preparation.prepare(name, tmp_path, options)
+        assert catalog.open_prepared(name, tmp_path)["train"].names
+    assert (tmp_path / "folder-pets" / reader.MANIFEST).exists()
+    assert "folder:pets" in (tmp_path / "folder-pets" / reader.MANIFEST).read_text()
+    with pytest.raises(UserError, match="folder:cars is not prepared"):
+        catalog.open_prepared("folder:cars", tmp_path)

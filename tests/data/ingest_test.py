@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prwn_tf import files
-from prwn_tf.data import catalog, ingest
+from prwn_tf.data import ingest, preparation
 from prwn_tf.data.store import reader, summary
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.images import decoder
@@ -23,8 +23,10 @@ def source(tmp_path):
 
 
 def prepare(tmp_path, source, **options):
-    options = {"image_size": made.SIZE} | options
-    catalog.prepare("folder", tmp_path, catalog.Options(source=source, **options))
+    options = {"image_size": made.SIZE, "replace": True} | options
+    preparation.prepare(
+        "folder", tmp_path, preparation.Options(source=source, **options)
+    )
     return reader.open_dataset(tmp_path / "folder")
 
 

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from prwn_tf.data import catalog, sources
+from prwn_tf.data import preparation, sources
 from prwn_tf.errors import StorageError, UserError
 from tests.data import made
 from tests.data.packing import KINDS, content_of, packed
@@ -32,13 +32,13 @@ def test_a_source_is_scanned_once(tmp_path, scans, dataset):
     names = [f"n0153282{number}" for number in range(10)]
     source = made.class_folders(tmp_path / "in", names, images=2)
     made.class_folders(source, ["loose"], images=2)
-    options = catalog.Options(
+    options = preparation.Options(
         source=source,
         unlabeled_source=source / "loose",
         allow_partial=True if dataset == "mini" else None,
     )
-    with catalog.described(dataset, tmp_path / "data", options) as preparation:
-        assert preparation.lines[0].startswith("found ")
+    with preparation.described(dataset, tmp_path / "data", options) as plan:
+        assert plan.lines[0].startswith("found ")
     seen = [path for path in scans if path.is_relative_to(source)]
     assert sorted(seen) == sorted([source, *source.iterdir()])
 

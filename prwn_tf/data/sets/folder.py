@@ -9,28 +9,28 @@ that are held out, and not images, unless there are too few of them.
 
 import os
 import pathlib
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Mapping
 
 from prwn_tf.data import tree
-from prwn_tf.data.raw import MIN_IMAGES, ImageFiles, Import, RawClass
+from prwn_tf.data.raw import ImageFiles, Import
+from prwn_tf.data.sets import divided
+from prwn_tf.data.sets.divided import REMEDY, listed
 from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.data.tree import Folder, Tree
 from prwn_tf.errors import UserError
 
 SIZE = 84
 HOLD_OUT = ("classes", "images")
-TRAIN_SHARE = 0.6  # the rest is halved between val and test
-MIN_CLASSES = 2  # of a split: to tell apart
-REMEDY = "give a folder that has a folder of images for each class"
-MAX_LISTED = 5  # names in a message
 _SPLIT_NAMES = {name: name for name in SPLITS} | {"valid": "val", "validation": "val"}
 
 
 def describe(
-    source: Tree, *, size: int = SIZE, seed: int = 0, hold_out: str = "classes"
+    source: Tree,
+    *,
+    size: int = SIZE,
+    seed: int = 0,
+    hold_out: str = "classes",
+    split_of: Mapping[str, str] | None = None,
 ) -> Import:
     """Returns the classes of a folder tree, and which split each belongs to.
 
@@ -38,6 +38,7 @@ def describe(
         size: height and width of the images to be made.
         seed: draws the classes or images that are held out.
         hold_out: "classes", or "images" to have every class in all splits.
+        split_of: the split of each class that is used, instead of a draw.
     """
     if not source.image_count:
         raise UserError(
@@ -53,12 +54,15 @@ def describe(
                 "--hold_out=images does not use; leave it out, or put all classes "
                 "into one folder"
             )
-        classes = _as_given(
+        classes = divided.as_given(
             {split: _paths_of(each, folders) for split, each in split_folders.items()}
         )
         words, about = "class folders under train, val and test", {}
+    elif split_of is not None:
+        classes = divided.as_listed(root.path, _paths_of(root, folders), split_of)
+        words, about = "class folders, split by a list", {}
     else:
-        classes = _drawn(root, _paths_of(root, folders), seed, hold_out)
+        classes = divided.drawn(root.path, _paths_of(root, folders), seed, hold_out)
         words, about = "class folders", {"held_out": hold_out, "seed": seed}
     used = sum(len(raw.images) for raw in classes)
     return Import(
@@ -133,8 +137,8 @@ def _split_folders(root: Folder, folders: Mapping[str, Folder]) -> dict[str, Fol
     if folder_of and len(folder_of) < len(SPLITS):
         missing = [split for split in SPLITS if split not in folder_of]
         raise UserError(
-            f"{tree.shown(root.path)} has folders of classes for {_listed(folder_of)} "
-            f"but none for {_listed(missing)}; add it, or put all classes into one "
+            f"{tree.shown(root.path)} has folders of classes for {listed(folder_of)} "
+            f"but none for {listed(missing)}; add it, or put all classes into one "
             "folder to have them split"
         )
     return folder_of
@@ -157,13 +161,13 @@ def _paths_of(root: Folder, folders: Mapping[str, Folder]) -> dict[str, list[str
         raise UserError(
             f"{tree.shown(root.path)} has {len(empty)} class folder"
             f"{'s' * (len(empty) > 1)} without JPEG, PNG, GIF or BMP images: "
-            f"{_listed(empty)}; fill or remove them"
+            f"{listed(empty)}; fill or remove them"
         )
     for folder in class_folders:
         if folder.folders:
             raise UserError(
                 f"class folder {tree.shown(folder.path)} has further folders "
-                f"({_listed(folder.folders)}) in it; {REMEDY}, all on one level"
+                f"({listed(folder.folders)}) in it; {REMEDY}, all on one level"
             )
     paths_of = {folder.name: folder.image_paths() for folder in class_folders}
     if len(paths_of) < len(class_folders):
@@ -172,110 +176,3 @@ def _paths_of(root: Folder, folders: Mapping[str, Folder]) -> dict[str, list[str
             "that are no text; rename them"
         )
     return paths_of
-
-
-def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
-    """Returns the first few of some names, for messages."""
-    first = ", ".join(tree.shown(name) for name in list(names)[:MAX_LISTED])
-    return first + " ..." * (len(names) > MAX_LISTED)
-
-
-# --- Which split they belong to
-
-
-def _as_given(paths_of: Mapping[str, Mapping[str, list[str]]]) -> list[RawClass]:
-    """Returns the classes of splits that the user has made.
-
-    Args:
-        paths_of: split -> class -> paths of its images.
-    """
-    splits_of: dict[str, list[str]] = defaultdict(list)
-    for split, classes in paths_of.items():
-        if len(classes) < MIN_CLASSES:
-            raise UserError(
-                f"the {split} folder has {len(classes)} class, at least "
-                f"{MIN_CLASSES} are needed to tell apart; move some there"
-            )
-        for name in classes:
-            splits_of[name].append(split)
-    twice = {name: splits for name, splits in splits_of.items() if len(splits) > 1}
-    if twice:
-        name, splits = next(iter(twice.items()))
-        raise UserError(
-            f"{len(twice)} class{'es' * (len(twice) > 1)}, such as {name!r}, are in "
-            f"{' and '.join(splits)}, but held-out classes must be new; give each "
-            "class to one split, or put all into one folder and use --hold_out=images"
-        )
-    return [
-        RawClass(split, name, ImageFiles(paths))
-        for split in SPLITS
-        for name, paths in sorted(paths_of[split].items())
-    ]
-
-
-def _drawn(
-    root: Folder, paths_of: Mapping[str, list[str]], seed: int, hold_out: str
-) -> list[RawClass]:
-    """Returns the classes in splits that are drawn by seed."""
-    if len(paths_of) < MIN_CLASSES:
-        raise UserError(
-            f"{tree.shown(root.path)} has one class, {_listed(paths_of)}: there is "
-            f"nothing to tell it from; {REMEDY}"
-        )
-    return (_split_images if hold_out == "images" else _split_classes)(paths_of, seed)
-
-
-def _split_classes(paths_of: Mapping[str, list[str]], seed: int) -> list[RawClass]:
-    """Returns every class in one of the splits."""
-    needed = MIN_CLASSES * len(SPLITS)
-    if len(paths_of) < needed:
-        raise UserError(
-            f"{len(paths_of)} classes are too few to hold some out for validation and "
-            f"test, which takes {needed}; hold out images of every class with "
-            "--hold_out=images, or, for drawings, give python -m prwn_tf.predict a "
-            "released model"
-        )
-    names = sorted(paths_of)
-    places_of = _divided(len(names), seed, MIN_CLASSES)
-    return [
-        RawClass(split, names[place], ImageFiles(paths_of[names[place]]))
-        for split, places in places_of.items()
-        for place in places
-    ]
-
-
-def _split_images(paths_of: Mapping[str, list[str]], seed: int) -> list[RawClass]:
-    """Returns every class in all of the splits, each time with other images."""
-    needed = MIN_IMAGES * len(SPLITS)
-    for name, paths in paths_of.items():
-        if len(paths) < needed:
-            raise UserError(
-                f"class {name!r} has {len(paths)} images, {needed} are needed to hold "
-                "some out for validation and test; add some, or remove the class"
-            )
-    places_of = {
-        name: _divided(len(paths_of[name]), seed, MIN_IMAGES)
-        for name in sorted(paths_of)
-    }
-    return [
-        RawClass(
-            split, name, ImageFiles([paths_of[name][place] for place in places[split]])
-        )
-        for split in SPLITS
-        for name, places in places_of.items()
-    ]
-
-
-def _divided(count: int, seed: int, least: int) -> dict[str, list[int]]:
-    """Returns the places 0..count-1 drawn for each split, in order.
-
-    Validation and test get at least `least` places each.
-    """
-    # NumPy promises that bit generators stay as they are, not `permutation`.
-    bits = np.random.Philox(np.random.SeedSequence([seed, count]))
-    order = np.argsort(np.random.Generator(bits).random(count), kind="stable")
-    held_out = max(2 * least, count - round(TRAIN_SHARE * count))
-    parts = np.split(order, [count - held_out, count - held_out + held_out // 2])
-    return {
-        split: sorted(part.tolist()) for split, part in zip(SPLITS, parts, strict=True)
-    }

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from prwn_tf.data import catalog
+from prwn_tf.data import preparation
 from prwn_tf.data.sets import wnids
 from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
@@ -27,7 +27,7 @@ def labels(splits):
 
 def prepare(name, tmp_path, source, **options):
     options = {"image_size": made.SIZE, "allow_partial": True} | options
-    catalog.prepare(name, tmp_path, catalog.Options(source=source, **options))
+    preparation.prepare(name, tmp_path, preparation.Options(source=source, **options))
     reader.verify(tmp_path / name)
     return reader.open_dataset(tmp_path / name)
 
