@@ -18,6 +18,8 @@ def build_model(config: TrainConfig) -> FewShotModel:
         methods.encoder_class(config).from_config(config),
         methods.head_class(config).from_config(config),
         [methods.term_class(name).from_config(config) for name in config.terms],
+        resplits=config.resplits,
+        seed=config.seed,
     )
     model.build((None, *config.image_shape))
     return model
@@ -38,20 +40,32 @@ def trainable_model(config: TrainConfig) -> FewShotModel:
 
 
 def build_optimizer(config: OptimizerConfig) -> keras.optimizers.Optimizer:
-    """Returns Adam, whose rate is halved at the given steps."""
-    rate = config.learning_rate
-    if config.halve_at:
-        rate = keras.optimizers.schedules.PiecewiseConstantDecay(
-            # Keras keeps the old rate at the boundary itself.
-            [step - 1 for step in config.halve_at],
-            [rate / 2**halvings for halvings in range(len(config.halve_at) + 1)],
-        )
+    """Returns Adam or SGD, whose rate follows the schedule of a config."""
+    rate = _rate(config)
+    if config.kind == "sgd":
+        return keras.optimizers.SGD(rate, momentum=config.momentum, nesterov=True)
     return keras.optimizers.Adam(
         rate,
         beta_1=config.beta_1,
         beta_2=config.beta_2,
         epsilon=config.epsilon,
     )
+
+
+def _rate(
+    config: OptimizerConfig,
+) -> float | keras.optimizers.schedules.LearningRateSchedule:
+    """Returns the rate, or how it falls from step to step."""
+    schedules, rate = keras.optimizers.schedules, config.learning_rate
+    if config.cosine_steps:
+        return schedules.CosineDecay(rate, config.cosine_steps)
+    if config.halve_at:
+        return schedules.PiecewiseConstantDecay(
+            # Keras keeps the old rate at the boundary itself.
+            [step - 1 for step in config.halve_at],
+            [rate * config.rate_factor**k for k in range(len(config.halve_at) + 1)],
+        )
+    return rate
 
 
 def resolved(config: TrainConfig) -> TrainConfig:

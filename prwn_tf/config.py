@@ -1,29 +1,30 @@
-"""The settings of a run as frozen dataclasses, checked, and to and from JSON.
+"""The settings of a run as frozen dataclasses, checked.
 
 Axis letters used everywhere: E episodes, N ways, K shots, Q queries of an episode,
 U unlabelled points of an episode, D size of an embedding, H W C of an image.
 """
 
 import dataclasses
-import types
-import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from prwn_tf.errors import UserError
+from prwn_tf.head_parts import (
+    ClassifierConfig,
+    EgnnConfig,
+    FeatConfig,
+    KMeansConfig,
+    TpnConfig,
+)
 from prwn_tf.optimizer import OptimizerConfig
-from prwn_tf.own import OwnPart, own_part
+from prwn_tf.origin import Origin
+from prwn_tf.own import OwnPart
 from prwn_tf.parts import (
     AssociationConfig,
     Conv4Config,
-    EgnnConfig,
     EgnnConvConfig,
     EntropyConfig,
-    FeatConfig,
-    KMeansConfig,
     MlpConfig,
     ResNet12Config,
-    TpnConfig,
     VatConfig,
     WalkConfig,
 )
@@ -41,8 +42,6 @@ from prwn_tf.settings import (
 )
 from prwn_tf.spec import EpisodeSpec
 
-T = TypeVar("T")
-
 # What a user asks of test episodes; fields of an EpisodeSpec.
 ASKED = ("way", "shot", "query", "unlabeled", "distractors")
 # What the unlabelled points of a test episode can do to its prototypes.
@@ -58,6 +57,7 @@ class TrainConfig(Settings):
         train: the episodes to learn from.
         test: the task to be good at: validation and test episodes.
         image_shape: height, width and channels.
+        init_from: the run whose encoder it begins with, if any.
         head: a class of the user's in the place of the method's own, or empty.
         own: the parts that are the user's, by "module:Class".
         label_seed: draws which images are labelled.
@@ -72,6 +72,7 @@ class TrainConfig(Settings):
     image_shape: tuple[int, ...]
     encoder: str = "conv4"
     head: str = ""
+    init_from: Origin = dataclasses.field(default_factory=Origin)
     own: Mapping[str, OwnPart] = dataclasses.field(default_factory=dict)
     channels: int = setting(
         64,
@@ -80,6 +81,12 @@ class TrainConfig(Settings):
     )
     augment: tuple[str, ...] = setting(
         (), "Changes of training images, with commas.", ("crop", "flip", "color")
+    )
+    resplits: int = setting(
+        1,
+        "Tasks that the labelled images of an episode are split into; their losses are "
+        "averaged.",
+        "[1, 100]",
     )
     label_ratio: float = setting(1.0, "Labelled share of a training class.", "(0, 1]")
     label_seed: int = setting(0, "Draws which images are labelled.", SEED)
@@ -93,6 +100,7 @@ class TrainConfig(Settings):
     vat: VatConfig = part(VatConfig)
     entropy: EntropyConfig = part(EntropyConfig)
     association: AssociationConfig = part(AssociationConfig)
+    classifier: ClassifierConfig = part(ClassifierConfig)
     kmeans: KMeansConfig = part(KMeansConfig)
     feat: FeatConfig = part(FeatConfig)
     tpn: TpnConfig = part(TpnConfig)
@@ -104,7 +112,9 @@ class TrainConfig(Settings):
     deterministic: bool = setting(
         False, "The same bits on every run, on a GPU too; slower there."
     )
-    episodes: int = setting(20_000, "Training episodes.", COUNT, may_change=True)
+    episodes: int = setting(
+        20_000, "Training episodes, or mini-batches.", COUNT, may_change=True
+    )
     eval_episodes: int = setting(
         3_000, "Episodes to average over.", COUNT, may_change=True
     )
@@ -199,85 +209,3 @@ PARTS: dict[str, type[Part]] = {
 }
 TERMS = {name: part for name, part in PARTS.items() if issubclass(part, Term)}
 ENCODERS = {k: part for k, part in PARTS.items() if issubclass(part, EncoderPart)}
-
-
-def to_dict(config: Any) -> dict[str, Any]:
-    """Returns a dataclass as what JSON can hold."""
-    return dataclasses.asdict(config)
-
-
-def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "config") -> T:
-    """Returns the dataclass `kind` of what `to_dict` made; all else is an error."""
-    if not isinstance(values, Mapping):
-        raise UserError(f"{where} should hold settings, found {values!r}")
-    hints = typing.get_type_hints(kind)
-    unknown = sorted(set(values) - set(hints))
-    if unknown:
-        raise UserError(f"{where} has unknown settings {', '.join(unknown)}")
-    try:
-        return kind(
-            **{
-                name: _value(hints[name], value, f"{where}.{name}")
-                for name, value in values.items()
-            }
-        )
-    except (TypeError, OverflowError) as error:
-        raise UserError(f"{where} is incomplete or of a wrong type: {error}") from error
-
-
-def differences(
-    old: Any, new: Any, prefix: str = "", *, may_change: bool = False
-) -> dict[str, tuple[Any, Any]]:
-    """Returns the fields that differ, as name -> (old, new).
-
-    Those that a resumed run may change count only if `may_change` is set.
-    """
-    changes = {}
-    for field in dataclasses.fields(old):
-        if field.metadata.get("may_change") and not may_change:
-            continue
-        was, now = getattr(old, field.name), getattr(new, field.name)
-        name = prefix + field.name
-        if dataclasses.is_dataclass(was):
-            changes |= differences(was, now, f"{name}.", may_change=may_change)
-        elif was != now:
-            changes[name] = (was, now)
-    return changes
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        return from_dict(hint, value, where)
-    if hint == Mapping[str, OwnPart]:
-        return _own_parts(value, where)
-    if isinstance(hint, types.GenericAlias):  # tuple[int, ...], tuple[str, ...]
-        kind = typing.get_args(hint)[0]
-        if isinstance(value, list | tuple) and all(type(v) is kind for v in value):
-            return tuple(value)
-    elif hint is float:
-        if type(value) in (int, float):
-            return float(value)
-    elif type(value) is hint:
-        return value
-    raise UserError(f"{where} should be of type {hint}, found {value!r}")
-
-
-def _own_parts(values: Any, where: str) -> dict[str, OwnPart]:
-    """Returns the user's parts of a config, if they are what they were."""
-    if not isinstance(values, Mapping):
-        raise UserError(f"{where} should hold settings, found {values!r}")
-    parts = {}
-    for name, stored in values.items():
-        if not isinstance(stored, Mapping) or stored.keys() != {"sha256", "settings"}:
-            raise UserError(f"{where}.{name} should hold sha256 and settings")
-        part = own_part(name)
-        if part.sha256 != stored["sha256"]:
-            raise UserError(
-                f"{name} has changed since the run of {where} was begun; put the file "
-                "as it was back, or train in another --workdir"
-            )
-        settings = part.settings
-        if settings is not None:
-            settings = from_dict(type(settings), stored["settings"], f"{where}.{name}")
-        parts[name] = dataclasses.replace(part, settings=settings)
-    return parts

@@ -1,6 +1,8 @@
 """One run from its config to its result: trains, validates, tests, resumes."""
 
 import dataclasses
+import logging
+import pathlib
 import sys
 from collections.abc import Sequence
 
@@ -8,8 +10,7 @@ import numpy as np
 import tensorflow as tf
 import tqdm
 
-from prwn_tf import build, files
-from prwn_tf import config as config_lib
+from prwn_tf import build, config_json, files, methods
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store.reader import ClassStore, training_store
 from prwn_tf.episodes import pipeline
@@ -18,7 +19,7 @@ from prwn_tf.evaluation import report
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
-from prwn_tf.training import loop
+from prwn_tf.training import loop, weights
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor, write_projector
 from prwn_tf.training.workdir import Workdir
@@ -47,7 +48,8 @@ class Experiment:
             if start == 0:
                 monitor.settings(_flat(self.config))
                 if self.stores["train"].visible:
-                    monitor.episode(next(iter(self._episodes(0))), self.config.train)
+                    spec = methods.training_spec(self.config)
+                    monitor.episode(next(iter(self._episodes(0))), spec)
             loop.train(
                 self.model,
                 self._episodes,
@@ -67,6 +69,12 @@ class Experiment:
             print(f"resuming {self.workdir.path} at step {step}")
             self.workdir.describe_again(self.config, step, flags_text)
             return step
+        if origin := self.config.init_from:
+            print(f"first weights:     {origin}")
+            checkpoint = pathlib.Path(origin.workdir, origin.checkpoint)
+            weights.restore_encoder(checkpoint, self.model.encoder)
+            for caution in origin.cautions:
+                logging.warning("%s", caution)
         # From here on a workdir with a config has a checkpoint, so one that lost all
         # of them is told apart from one that has not begun.
         self.checkpoints.save(0)
@@ -83,7 +91,7 @@ class Experiment:
         return pipeline.episodes(
             training_store(self.stores),
             self.pools["train"],
-            self.config.train,
+            methods.training_spec(self.config),
             self.config.seed,
             start,
             self.config.episodes,
@@ -146,7 +154,8 @@ def run(
     flags_text: str,
 ) -> tuple[int, list[Evaluation]]:
     """Trains what is left to train, then tests: the steps trained, and the tests."""
-    print(f"training episodes: {config.train}\ntest episodes:     {config.test}")
+    print(f"training episodes: {methods.training_spec(config)}")
+    print(f"test episodes:     {config.test}")
     if config.label_ratio < 1:
         share = f"{100 * config.label_ratio:.3g} % of each training class"
         print(f"labelled images:   {share} (--label_ratio), the rest is unlabelled")
@@ -181,7 +190,7 @@ def create(
 def _flat(config: TrainConfig) -> dict[str, str | int | float | bool]:
     """Returns the config as TensorBoard's HParams page can show it."""
     flat = {}
-    for name, value in config_lib.to_dict(config).items():
+    for name, value in config_json.to_dict(config).items():
         nested = value if isinstance(value, dict) else {None: value}
         for key, item in nested.items():
             plain = isinstance(item, str | int | float | bool)

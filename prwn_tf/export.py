@@ -10,7 +10,7 @@ be there.
 
 from absl import flags
 
-from prwn_tf import cli, released, runs
+from prwn_tf import cli, released
 from prwn_tf.serving import manifest
 from prwn_tf.serving.preprocess import Preprocess
 from prwn_tf.training.workdir import Workdir
@@ -28,7 +28,7 @@ def main() -> None:
     workdir, output = released.model(cli.path(FLAGS.workdir)), cli.path(FLAGS.output)
     run = Workdir(workdir)
     Preprocess.from_config(run.load_config())
-    runs.check_finished(run)
+    run.check_finished()
     manifest.check_output(output)
 
     cli.load_tensorflow()  # takes seconds, so everything is checked first

@@ -7,9 +7,10 @@ without loading TensorFlow.
 import dataclasses
 
 from prwn_tf import imports
-from prwn_tf.config import ENCODERS, PARTS, TrainConfig
+from prwn_tf.config import ENCODERS, PARTS, EpisodeSpec, OptimizerConfig, TrainConfig
 from prwn_tf.errors import UserError
 from prwn_tf.settings import Term
+from prwn_tf.spec import BatchSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +23,9 @@ class Method:
             protocols.py sets: so any of them can join any head.
         uses_unlabeled: whether the head itself learns from unlabelled points.
         trained_as: whose episodes and rates train it: "prwn", the walk's paper,
-            "ren2018", Ren et al., "liu2019", TPN's, "kim2019", EGNN's, or "ye2020",
-            FEAT's.
+            "ren2018", Ren et al., "liu2019", TPN's, "kim2019", EGNN's, "ye2020",
+            FEAT's, or "ye2020_classes", what FEAT's authors train before it.
+        batches: whether it learns from mini-batches in the place of episodes.
         joined_as: the same once a loss term joins it.
     """
 
@@ -32,6 +34,7 @@ class Method:
     uses_unlabeled: bool = False
     trained_as: str = "prwn"
     joined_as: str = ""
+    batches: bool = False
 
 
 def _kmeans(head: str) -> Method:
@@ -48,6 +51,9 @@ METHODS = {
     "prwn": Method(_PROTOTYPES, ("walk",)),
     "pn_vat": Method(_PROTOTYPES, ("vat", "entropy")),
     "association": Method(_PROTOTYPES, ("association",)),
+    "classifier": Method(
+        "prwn_tf.heads.linear:LinearHead", trained_as="ye2020_classes", batches=True
+    ),
     "soft_kmeans": _kmeans("SoftKMeans"),
     "cluster_kmeans": _kmeans("ClusterKMeans"),
     "masked_kmeans": _kmeans("MaskedKMeans"),
@@ -86,6 +92,13 @@ def _part_class(name: str) -> type:
     return imports.load(PARTS[name].implementation if name in PARTS else name)
 
 
+def training_spec(config: TrainConfig) -> EpisodeSpec | BatchSpec:
+    """Returns what a config's method learns from, step by step."""
+    if METHODS[config.method].batches:
+        return BatchSpec(config.classifier.batch_size)
+    return config.train
+
+
 def uses_unlabeled(config: TrainConfig) -> bool:
     """Returns whether a config's head itself learns from unlabelled points."""
     if config.head:
@@ -101,11 +114,31 @@ def check(config: TrainConfig) -> None:
             raise UserError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     _check_images(config)
     config.check_terms()
+    if METHODS[config.method].batches:
+        _check_batches(config)
     if uses_unlabeled(config) and config.train.unlabeled_points == 0:
         name = f"--head={config.head}" if config.head else f"--method={config.method}"
         raise UserError(
             f"{name} learns from unlabelled points, but --train_unlabeled and "
             "--train_extra are 0; raise one of them, or use --method=pn"
+        )
+
+
+def _check_batches(config: TrainConfig) -> None:
+    """Raises if something needs what mini-batches have not: a support, points."""
+    if config.resplits > 1:
+        raise UserError(
+            f"--resplits={config.resplits} splits episodes, and --method="
+            f"{config.method} learns from mini-batches; leave it out"
+        )
+    terms = (config.part(name) for name in config.terms)
+    needy = [f"--{term.name}_weight" for term in terms if term.points_needed()]
+    if config.head and uses_unlabeled(config):
+        needy.append(f"--head={config.head}")
+    if needy:
+        raise UserError(
+            f"{needy[0]} needs unlabelled points, and --method={config.method} learns "
+            "from mini-batches of labelled images; leave it out, or use another method"
         )
 
 
@@ -120,9 +153,33 @@ def _check_images(config: TrainConfig) -> None:
         )
 
 
+def architecture(config: TrainConfig) -> str:
+    """Returns what a config's encoder computes, apart from its weights, in words."""
+    settings = config.part(config.encoder)
+    shaping = {
+        field.name: getattr(settings, field.name)
+        for field in (dataclasses.fields(settings) if settings else ())
+        if not field.metadata.get("training_only")
+    }
+    own = config.own.get(config.encoder)
+    facts = {
+        "images": "x".join(map(str, config.image_shape)),
+        "channels": config.channels,
+        **shaping,
+        **({"sha256": own.sha256[:12]} if own else {}),
+    }
+    told = ", ".join(f"{name} {value}" for name, value in facts.items())
+    return f"{config.encoder} ({told})"
+
+
 def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> str:
     """Returns why nothing looks at a setting of a part; empty if something does."""
     settings, name = config.part(part), field.name
+    if isinstance(settings, OptimizerConfig):
+        return settings.unused_reason(name)
+    if isinstance(settings, EpisodeSpec):
+        batches = METHODS[config.method].batches
+        return f"--method={config.method} learns from mini-batches" if batches else ""
     if isinstance(settings, Term):
         off = settings.weight == 0 and name != "weight"
         return f"--{settings.name}_weight is 0" if off else ""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from prwn_tf.episodes import resplits
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import EmbeddedEpisode, Head
 from prwn_tf.regularizers.base import Context, Regularizer
@@ -24,6 +25,11 @@ class OptimizerGroup(NamedTuple):
 class FewShotModel(keras.Model):
     """Learns an embedding in which a head can classify from a few examples.
 
+    Args:
+        resplits: tasks that each training episode is split into; their losses are
+            averaged. The first is the episode as it comes.
+        seed: draws the others.
+
     Attributes:
         head_optimizer: moves the head's variables, if the common one does not.
 
@@ -35,12 +41,19 @@ class FewShotModel(keras.Model):
     """
 
     def __init__(
-        self, encoder: keras.Model, head: Head, regularizers: Sequence[Regularizer] = ()
+        self,
+        encoder: keras.Model,
+        head: Head,
+        regularizers: Sequence[Regularizer] = (),
+        resplits: int = 1,
+        seed: int = 0,
     ):
         super().__init__()
         self.encoder = encoder
         self.head = head
         self.regularizers = tuple(regularizers)
+        self.resplits = resplits
+        self.seed = seed
         self.head_optimizer = None
         names = ["loss", "accuracy", *head.names, "weight_decay"]
         names += [name for term in self.regularizers for name in term.names]
@@ -99,11 +112,13 @@ class FewShotModel(keras.Model):
         """Takes one step of every optimizer on one episode."""
         groups = self.optimizer_groups
         with tf.GradientTape(persistent=len(groups) > 1) as tape:
-            context = self._context(episode, training=True)
-            losses, statistics = self._terms(context)
+            contexts = self._contexts(episode, training=True)
+            losses, statistics = self._terms(contexts)
             total = tf.add_n(list(losses.values()))
             own_losses = {
-                player.own_name: tf.add_n([player.own_loss(context), *player.losses])
+                player.own_name: tf.add_n(
+                    [_mean([player.own_loss(c) for c in contexts]), *player.losses]
+                )
                 for player in self.players
             }
             common = [total] * (len(groups) - len(own_losses))
@@ -130,19 +145,25 @@ class FewShotModel(keras.Model):
 
     def test_step(self, episode: Episode) -> Logs:
         """Returns the same terms, with the encoder as it is at test time."""
-        losses, statistics = self._terms(self._context(episode, training=False))
+        losses, statistics = self._terms(self._contexts(episode, training=False))
         total = tf.add_n(list(losses.values()))
         return self._report({"loss": total, **losses, **statistics})
 
-    def _terms(self, context: Context) -> tuple[Logs, Logs]:
+    def _terms(self, contexts: Sequence[Context]) -> tuple[Logs, Logs]:
         """Returns the terms of the common loss, and the statistics beside them."""
-        labels = query_labels(*context.episode.query.shape[:2])
-        losses = dict(self.head.loss(context.embedded, context.answer, labels))
+        each = [self._task_terms(context) for context in contexts]
+        losses, statistics = (_means(logs) for logs in zip(*each, strict=True))
         players = {id(player) for player in self.players}
         parts = [self.encoder, self.head]
         parts += [term for term in self.regularizers if id(term) not in players]
         decay = [loss for part in parts for loss in part.losses]
         losses["weight_decay"] = tf.add_n(decay or [tf.constant(0.0)])
+        return losses, statistics
+
+    def _task_terms(self, context: Context) -> tuple[Logs, Logs]:
+        """Returns what one task adds to the common loss, and its statistics."""
+        labels = context.episode.labels
+        losses = dict(self.head.loss(context.embedded, context.answer, labels))
         statistics = {"accuracy": accuracy(context.answer.scores, labels)}
         for regularizer in self.regularizers:
             terms = regularizer.terms(context)
@@ -150,9 +171,34 @@ class FewShotModel(keras.Model):
             statistics.update(terms.statistics)
         return losses, statistics
 
-    def _context(self, episode: Episode, training: bool) -> Context:
+    def _contexts(self, episode: Episode, training: bool) -> list[Context]:
+        """Embeds an episode once, for one task, or in training for several."""
         episode = episode.with_images(to_float)
         embedded = self._embed(episode, training)
+        contexts = [self._context(episode, embedded, training)]
+        if not training or self.resplits == 1:
+            return contexts
+        way, shot = episode.support.shape[:2]
+        query = episode.query.shape[1]
+        queries = tf.reshape(embedded.queries, [way, query, -1])
+        for order in resplits.orders(
+            self.resplits - 1, way, shot + query, self.seed, episode.index
+        ):
+            images = resplits.resplit(episode.support, episode.query, order)
+            support, asked = resplits.resplit(embedded.support, queries, order)
+            asked = tf.reshape(asked, embedded.queries.shape)
+            contexts.append(
+                self._context(
+                    episode._replace(support=images[0], query=images[1]),
+                    embedded._replace(support=support, queries=asked),
+                    training,
+                )
+            )
+        return contexts
+
+    def _context(
+        self, episode: Episode, embedded: EmbeddedEpisode, training: bool
+    ) -> Context:
         return Context(
             episode=episode,
             embedded=embedded,
@@ -206,14 +252,18 @@ class FewShotModel(keras.Model):
         return {name: self._means[name].result() for name in values}
 
 
+def _mean(values: Sequence[tf.Tensor]) -> tf.Tensor:
+    return tf.add_n(values) / len(values)
+
+
+def _means(logs: Sequence[Logs]) -> Logs:
+    """Returns the mean of each of the numbers that all have."""
+    return {name: _mean([each[name] for each in logs]) for name in logs[0]}
+
+
 def to_float(images: tf.Tensor) -> tf.Tensor:
     """Returns bytes as numbers in [0, 1]; floats as they are."""
     return tf.image.convert_image_dtype(images, tf.float32)
-
-
-def query_labels(way: int, query: int) -> tf.Tensor:
-    """Returns the classes of an episode's queries, which come class by class: [Q]."""
-    return tf.repeat(tf.range(way), query)
 
 
 def accuracy(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:

@@ -1,15 +1,14 @@
-"""The settings of the parts that methods are made of: encoders, heads, loss terms.
+"""The settings of the parts that methods are made of: encoders and loss terms.
 
-A new part is a class here, or for one's own beside its class, and a field of
-`TrainConfig`. Its flags, their help, their ranges and defaults follow.
+Those of heads stand in `head_parts.py`. A new part is a class here or there, or for
+one's own beside its class, and a field of `TrainConfig`. Its flags, their help, their
+ranges and defaults follow.
 """
 
 import dataclasses
 from typing import ClassVar
 
-from prwn_tf.settings import COUNT, EncoderPart, Part, Term, setting
-
-_FEAT = ("feat", "feat_walk", "feat_semi")  # methods
+from prwn_tf.settings import COUNT, EncoderPart, Term, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Conv4Config(EncoderPart):
         "Scale of the last batch norm at the start: 1 as published, 0 for one that "
         "suits the size of the embedding.",
         "[0, inf)",
+        training_only=True,
     )
     pool: str = setting(
         "none", "What is left of the last map: all, or its maxima.", ("none", "max")
@@ -59,10 +59,16 @@ class EgnnConvConfig(EncoderPart):
 
     size: int = setting(128, "Numbers in an embedding of EGNN's encoder.", "[1, 4096]")
     dropout: float = setting(
-        0.4, "Share of channels that its third block leaves out.", "[0, 1)"
+        0.4,
+        "Share of channels that its third block leaves out.",
+        "[0, 1)",
+        training_only=True,
     )
     last_dropout: float = setting(
-        0.5, "Share of channels that its last block leaves out.", "[0, 1)"
+        0.5,
+        "Share of channels that its last block leaves out.",
+        "[0, 1)",
+        training_only=True,
     )
 
 
@@ -84,113 +90,16 @@ class ResNet12Config(EncoderPart):
         640, "ResNet-12: channels of the last block, if the first has 64.", (640, 512)
     )
     dropout: float = setting(
-        0.1, "ResNet-12: share dropped behind each block in training.", "[0, 1)"
+        0.1,
+        "ResNet-12: share dropped behind each block in training.",
+        "[0, 1)",
+        training_only=True,
     )
     ramp: int = setting(
-        40_000, "ResNet-12: batches until DropBlock drops that share.", COUNT
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class KMeansConfig(Part):
-    """Where the k-means heads of Ren et al. start, and where paper and code differ.
-
-    Attributes:
-        radius: of the cluster that takes distractors in, before it is learned.
-        mask_power: the released code has 2, because two functions multiply by the mask;
-            the paper has 1.
-    """
-
-    name: ClassVar = "kmeans"
-
-    radius: float = setting(
-        100.0,
-        "First radius of cluster_kmeans.",
-        "(0, inf)",
-        flag="cluster_radius",
-        methods=("cluster_kmeans",),
-    )
-    mask_power: int = setting(
-        1,
-        "masked_kmeans counts mask ** power.",
-        (1, 2),
-        flag="mask_power",
-        methods=("masked_kmeans",),
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class FeatConfig(Part):
-    """FEAT; the defaults are the authors' for Conv-4, mini and one shot."""
-
-    name: ClassVar = "feat"
-
-    temperature: float = setting(
-        64.0, "FEAT: divides the distances of queries.", "(0, inf)", methods=_FEAT
-    )
-    balance: float = setting(
-        1.0, "FEAT: weight of the contrastive term.", "[0, inf)", methods=_FEAT
-    )
-    contrast_temperature: float = setting(
-        16.0, "FEAT: divides the distances of that term.", "(0, inf)", methods=_FEAT
-    )
-    attention_dropout: float = setting(
-        0.1, "FEAT: share of the attention that is left out.", "[0, 1)", methods=_FEAT
-    )
-    dropout: float = setting(
-        0.5, "FEAT: share of its change that is left out.", "[0, 1)", methods=_FEAT
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class TpnConfig(Part):
-    """Label propagation, learned (TPN).
-
-    Attributes:
-        diagonal: the published code keeps it; EPNet's authors call that a mistake.
-        scale: in the published variant without a learned one it is the same for all.
-        first_scale: ours. On glyphs, 300 episodes from 0.3 or 0.5 learn (87 to 89 %, PN
-            80 to 82), from 1 they do not (28): all points are then equally near.
-    """
-
-    name: ClassVar = "tpn"
-
-    neighbors: int = setting(
-        20, "TPN: edges that a point keeps.", COUNT, methods=("tpn",)
-    )
-    alpha: float = setting(
-        0.99, "TPN: how far labels spread.", "[0, 0.999]", methods=("tpn",)
-    )
-    diagonal: bool = setting(
-        True,
-        "TPN: whether a point is its own neighbor, and counts as one of them.",
-        methods=("tpn",),
-    )
-    scale: float = setting(
-        0.0,
-        "TPN: length scale of all points; 0 for one of each that is learned.",
-        "[0, inf)",
-        methods=("tpn",),
-    )
-    first_scale: float = setting(
-        0.5, "TPN: what the learned one starts at.", "(0, inf)", methods=("tpn",)
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class EgnnConfig(Part):
-    """The edge-labelling graph network (EGNN)."""
-
-    name: ClassVar = "egnn"
-
-    size: int = setting(
-        96, "EGNN: numbers in a node of a layer.", "[1, 4096]", methods=("egnn",)
-    )
-    dropout: float = setting(
-        0.1,
-        "EGNN: share of channels left out in all layers but the last.",
-        "[0, 1)",
-        methods=("egnn",),
+        40_000,
+        "ResNet-12: batches until DropBlock drops that share.",
+        COUNT,
+        training_only=True,
     )
 
 

@@ -78,7 +78,7 @@ def open_runs(paths: Iterable[pathlib.Path], labels: Sequence[str] = ()) -> list
     workdirs = [Workdir(path) for path in paths]
     configs = [workdir.load_config() for workdir in workdirs]
     for workdir in workdirs:
-        check_finished(workdir)
+        workdir.check_finished()
     datasets = sorted({config.dataset for config in configs})
     if len(datasets) > 1:
         raise UserError(
@@ -104,16 +104,6 @@ def open_data(runs: Sequence[Run], data_dir: pathlib.Path) -> dict[str, ClassSto
     for run in runs:
         run.workdir.check_data(run.config, stores)
     return stores
-
-
-def check_finished(workdir: Workdir) -> None:
-    """Raises if the run in a folder has not come to its end."""
-    if not workdir.result.exists():
-        raise UserError(
-            f"the run in {workdir.path} has no finished model (no result.json); its "
-            "training command continues it, and with --episodes of a step that it has "
-            "reached ends it there"
-        )
 
 
 def _labels(workdirs: Sequence[Workdir], configs: Sequence[TrainConfig]) -> list[str]:

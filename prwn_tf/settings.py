@@ -68,6 +68,7 @@ def setting(
     flag: str = "",
     methods: tuple[str, ...] = (),
     may_change: bool = False,
+    training_only: bool = False,
 ) -> Any:
     """Declares a field that a flag sets.
 
@@ -78,6 +79,8 @@ def setting(
         flag: its name; by default that of the group and of the field, as walk_steps.
         methods: those that look at it, if others with the same head do not.
         may_change: whether a resumed run may change it: length, logging or device.
+        training_only: whether an encoder with another value still computes the same
+            from the same weights, outside of training.
     """
     allowed = Interval(within) if isinstance(within, str) and within else Choice(within)
     metadata = {
@@ -86,6 +89,7 @@ def setting(
         "flag": flag,
         "methods": methods,
         "may_change": may_change,
+        "training_only": training_only,
     }
     return dataclasses.field(default=default, metadata=metadata)
 

@@ -1,6 +1,7 @@
-"""How an episode is made up."""
+"""How an episode is made up, or a mini-batch."""
 
 import dataclasses
+from typing import ClassVar
 
 from prwn_tf.settings import REQUIRED, Settings, setting
 
@@ -58,3 +59,20 @@ class EpisodeSpec(Settings):
             f"{self.way}-way {self.shot}-shot, {self.query} {queries} and "
             f"{self.unlabeled} unlabelled a class{crowd}{extra}"
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchSpec:
+    """A mini-batch of labelled images, each asked which training class it is of."""
+
+    distractors: ClassVar = 0
+
+    batch_size: int
+
+    @property
+    def way(self) -> int:
+        """The places of an episode, here one for each image."""
+        return self.batch_size
+
+    def __str__(self) -> str:
+        return f"mini-batches of {self.batch_size} labelled images"

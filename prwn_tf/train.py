@@ -16,13 +16,14 @@ import dataclasses
 
 from absl import flags
 
-from prwn_tf import cli, methods
+from prwn_tf import cli, methods, released
 from prwn_tf.cli import define, read
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
+from prwn_tf.training import origins
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
@@ -30,6 +31,9 @@ define.define_task_flags()
 define.define_train_flags()
 define.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the run; default: runs/ and its task.")
+flags.DEFINE_string(
+    "init_from", None, "Folder of a finished run, with whose encoder training begins."
+)
 flags.DEFINE_boolean("restart", False, "Delete the run in the workdir and start over.")
 flags.DEFINE_boolean(
     "compare",
@@ -50,6 +54,7 @@ def main() -> None:
     workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
     with workdir.taken():
         stores = catalog.open_prepared(config.dataset, cli.data_dir())
+        config = _with_origin(pools.fitted(config, stores), workdir, stores)
         pools.for_run(config, stores)
         if FLAGS.verify_data:
             reader.verify(catalog.location(config.dataset, cli.data_dir()))
@@ -68,6 +73,17 @@ def main() -> None:
         lines += _comparison(config, workdir, stores, evaluations[0].accuracy)
     print("\n".join(["", report.heading(evaluations), *lines]))
     print(f"{step} episodes trained; results and model in {workdir.path}")
+
+
+def _with_origin(
+    config: TrainConfig, workdir: Workdir, stores: dict[str, reader.ClassStore]
+) -> TrainConfig:
+    """Returns the config with the run whose encoder it begins with, if one is named."""
+    if not FLAGS.init_from:
+        return config
+    path = released.model(cli.path(FLAGS.init_from))
+    origin = origins.find(path, config, stores, workdir, restart=FLAGS.restart)
+    return dataclasses.replace(config, init_from=origin)
 
 
 def _comparing(config: TrainConfig) -> bool:

@@ -1,3 +1,5 @@
+import math
+
 import keras
 import pytest
 
@@ -20,6 +22,46 @@ def rates(config: OptimizerConfig, steps: int) -> list[float]:
 def test_the_rate_is_halved_at_the_given_steps():
     found = rates(OptimizerConfig(learning_rate=0.8, halve_at=(2, 4)), 6)
     assert found == pytest.approx([0.8, 0.8, 0.4, 0.4, 0.2, 0.2])
+
+
+def test_a_rate_may_fall_by_another_factor():
+    config = OptimizerConfig(learning_rate=0.8, halve_at=(1, 3), rate_factor=0.1)
+    assert rates(config, 4) == pytest.approx([0.8, 0.08, 0.08, 0.008])
+
+
+def test_a_rate_may_fall_along_a_cosine():
+    config = OptimizerConfig(learning_rate=0.8, halve_at=(1,), cosine_steps=4)
+    expected = [0.4 * (1 + math.cos(math.pi * step / 4)) for step in range(4)]
+    assert rates(config, 6) == pytest.approx([*expected, 0, 0], abs=1e-7)
+
+
+def test_sgd_has_nesterovs_momentum():
+    config = OptimizerConfig(kind="sgd", learning_rate=0.1, momentum=0.5)
+    optimizer, variable = build_optimizer(config), keras.Variable([1.0])
+    optimizer.build([variable])
+    velocity, expected = 0.0, 1.0
+    for gradient in (1.0, -2.0):
+        optimizer.apply([keras.ops.convert_to_tensor([gradient])], [variable])
+        velocity = 0.5 * velocity - 0.1 * gradient
+        expected += 0.5 * velocity - 0.1 * gradient
+        assert float(variable[0]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "reason"),
+    [
+        ({}, "momentum", "it belongs to --optimizer=sgd"),
+        ({"kind": "sgd"}, "beta_2", "it belongs to --optimizer=adam"),
+        ({"kind": "sgd"}, "momentum", ""),
+        ({}, "rate_factor", "--halve_at names no step"),
+        ({"halve_at": (5,)}, "rate_factor", ""),
+        ({"halve_at": (5,), "cosine_steps": 9}, "halve_at", "with --cosine_steps"),
+    ],
+)
+def test_settings_that_nothing_looks_at(changes, name, reason):
+    told = OptimizerConfig(**changes).unused_reason(name)
+    assert told.startswith(reason)
+    assert bool(told) == bool(reason)
 
 
 def test_a_constant_rate():

@@ -3,8 +3,7 @@ import json
 
 import pytest
 
-from prwn_tf import config as config_lib
-from prwn_tf import protocols
+from prwn_tf import config_json, protocols
 from prwn_tf.config import EpisodeSpec, OptimizerConfig, TrainConfig, WalkConfig
 from prwn_tf.errors import UserError
 
@@ -23,8 +22,8 @@ def test_sizes_of_an_episode():
 
 
 def test_to_json_and_back(config):
-    text = json.dumps(config_lib.to_dict(config))
-    assert config_lib.from_dict(TrainConfig, json.loads(text)) == config
+    text = json.dumps(config_json.to_dict(config))
+    assert config_json.from_dict(TrainConfig, json.loads(text)) == config
 
 
 @pytest.mark.parametrize(
@@ -43,14 +42,14 @@ def test_to_json_and_back(config):
 )
 def test_foreign_json_is_refused(config, change, message):
     with pytest.raises(UserError, match=message):
-        config_lib.from_dict(TrainConfig, config_lib.to_dict(config) | change)
+        config_json.from_dict(TrainConfig, config_json.to_dict(config) | change)
 
 
 def test_missing_settings_are_named(config):
-    values = config_lib.to_dict(config)
+    values = config_json.to_dict(config)
     del values["train"]
     with pytest.raises(UserError, match=r"incomplete.*'train'"):
-        config_lib.from_dict(TrainConfig, values)
+        config_json.from_dict(TrainConfig, values)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +81,11 @@ def test_values_out_of_range(kind, values):
 
 def test_a_resumed_run_may_change_its_length_but_not_its_task(config):
     longer = dataclasses.replace(config, episodes=30_000, xla="walk")
-    assert config_lib.differences(config, longer) == {}
+    assert config_json.differences(config, longer) == {}
     other = dataclasses.replace(
         config, seed=1, walk=dataclasses.replace(config.walk, steps=2)
     )
-    assert config_lib.differences(config, other) == {
+    assert config_json.differences(config, other) == {
         "seed": (0, 1),
         "walk.steps": (3, 2),
     }

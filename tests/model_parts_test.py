@@ -89,7 +89,7 @@ def test_the_decay_of_every_part_counts_where_it_learns():
     model = build(PrototypeHead(), [Rival(RivalConfig())], weight_decay=0.0)
     [player] = model.players
     kernel = player.generator.kernel.numpy()
-    context = model._context(episode(), training=True)
+    [context] = model._contexts(episode(), training=True)
     own = float(player.own_loss(context)) + 1e-3 * np.sum(kernel**2)
     logs = values(model.train_step(episode()))
     assert logs["rival_generator"] == pytest.approx(own, rel=1e-3)
@@ -101,7 +101,7 @@ def test_terms_ask_the_head_whatever_it_is():
     model = build(
         ClusterKMeans(radius=3.0), [Entropy(EntropyConfig()), Vat(VatConfig())]
     )
-    context = model._context(episode(), training=True)
+    [context] = model._contexts(episode(), training=True)
     unlabeled = context.embedded.unlabeled
     asked = context.embedded._replace(queries=unlabeled)
     scores = model.head.answer(asked).scores  # [U, N + 1]

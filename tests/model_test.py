@@ -13,10 +13,10 @@ from prwn_tf.config import (
 )
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.episodes import pipeline
-from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.episodes.pipeline import Episode, query_labels
 from prwn_tf.heads.kmeans import ClusterKMeans, MaskedKMeans, SoftKMeans
 from prwn_tf.heads.prototypes import PrototypeHead
-from prwn_tf.model import FewShotModel, query_labels
+from prwn_tf.model import FewShotModel
 from prwn_tf.regularizers.association import Association
 from prwn_tf.regularizers.entropy import Entropy
 from prwn_tf.regularizers.vat import Vat

@@ -3,8 +3,7 @@ import pathlib
 
 import pytest
 
-from prwn_tf import config as config_lib
-from prwn_tf import files, protocols, runs
+from prwn_tf import config_json, files, protocols, runs
 from prwn_tf.errors import UserError
 from prwn_tf.training.workdir import Workdir
 from tests.serving import made
@@ -18,7 +17,7 @@ def make_run(tmp_path):
         config = protocols.protocol(protocols.Task("glyphs", method))
         config = dataclasses.replace(config, **changes)
         folder = tmp_path / name
-        files.write_json(folder / "config.json", config_lib.to_dict(config))
+        files.write_json(folder / "config.json", config_json.to_dict(config))
         if finished:
             files.write_json(folder / "result.json", {})
         return folder

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from absl import flags
 
-from prwn_tf import cli, files
+from prwn_tf import cli, files, methods
 from prwn_tf.cli import define, read
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
@@ -40,6 +40,7 @@ def main() -> None:
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
     if stores["train"].dtype != np.uint8:
         raise UserError(f"{config.dataset} has points of a plane, not images")
+    config = pools.fitted(config, stores)
     pool = pools.for_run(config, stores)[FLAGS.split]
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
@@ -52,7 +53,7 @@ def main() -> None:
     files.write_bytes(output, tf.io.encode_png(picture.picture(images, spec)).numpy())
     names = [pool.names[index] for index in plan.classes]
     print(f"{FLAGS.split} episode {FLAGS.episode} of {config.dataset}: {spec}")
-    print(f"classes from above: {', '.join(names[: spec.way])}")
+    print(f"classes, row by row: {', '.join(names[: spec.way])}")
     if spec.distractors:
         print(f"distractors: {', '.join(names[spec.way :])}")
     print(f"drawn to {output}")
@@ -65,7 +66,7 @@ def episode(
     from prwn_tf.episodes import pipeline, plan
 
     training = FLAGS.split == "train"
-    spec = config.train if training else config.test
+    spec = methods.training_spec(config) if training else config.test
     seed = config.seed if training else config.eval_seed
     images = reader.training_store(stores) if training else stores[FLAGS.split]
     index = FLAGS.episode

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from prwn_tf import config as config_lib
+from prwn_tf import config_json
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
 
@@ -41,7 +41,7 @@ class Settings:
     def about(self, *more: str) -> dict[str, Any]:
         """Returns the settings that belong to every result, and those named."""
         return {
-            "spec": config_lib.to_dict(self.spec),
+            "spec": config_json.to_dict(self.spec),
             "episodes": self.episodes,
             **{name: getattr(self, name) for name in more},
         }

@@ -15,7 +15,14 @@ from prwn_tf import cli, dataset_names, methods, protocols, settings
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.settings import Settings as AnalysisSettings
 from prwn_tf.cli import define
-from prwn_tf.config import ASKED, PARTS, TERMS, EpisodeSpec, TrainConfig
+from prwn_tf.config import (
+    ASKED,
+    PARTS,
+    TERMS,
+    EpisodeSpec,
+    OptimizerConfig,
+    TrainConfig,
+)
 from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
@@ -62,9 +69,11 @@ def _own_parts() -> dict[str, OwnPart]:
 
 def _check_used(config: TrainConfig) -> None:
     """Raises if a flag was given that nothing in the config looks at."""
-    for part, kind in PARTS.items():
-        for flag, field in kind.flags().items():
-            reason = methods.unused_reason(config, part, field)
+    groups = [(name, kind, "") for name, kind in PARTS.items()]
+    groups += [("train", EpisodeSpec, "train_"), ("optimizer", OptimizerConfig, "")]
+    for part, kind, prefix in groups:
+        for name, field in kind.flags().items():
+            reason, flag = methods.unused_reason(config, part, field), prefix + name
             if reason and FLAGS[flag].value is not None:
                 raise UserError(f"--{flag} has no effect here: {reason}; leave it out")
 

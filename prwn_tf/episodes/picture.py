@@ -1,13 +1,18 @@
 """A picture of an episode: what a model learns from and is asked.
 
 A row for each class: support framed green, queries blue, unlabelled images gray. Below
-them the distractor classes, framed red, and images of no class, framed yellow.
+them the distractor classes, framed red, and images of no class, framed yellow. A
+mini-batch is as many rows as columns.
 """
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.spec import BatchSpec
 
 MIN_PIXELS = 56  # pixels of an image in the picture
 FRAME = 3
@@ -20,8 +25,11 @@ GREEN, BLUE, GRAY, RED, YELLOW = (
 )
 
 
-def picture(episode: Episode, spec: EpisodeSpec) -> np.ndarray:
+def picture(episode: Episode, spec: EpisodeSpec | BatchSpec) -> np.ndarray:
     """Returns the images of an episode, uint8, as one: [height, width, 3]."""
+    if isinstance(spec, BatchSpec):
+        images = _framed(np.asarray(episode.query)[:, 0], BLUE)
+        return _stacked(_rows(images, columns=math.ceil(math.sqrt(spec.batch_size))))
     support, query, points = (np.asarray(part) for part in episode.images)
     by_class = [
         points[start : start + spec.unlabeled]
@@ -33,14 +41,27 @@ def picture(episode: Episode, spec: EpisodeSpec) -> np.ndarray:
         for n, own in enumerate(by_class[: spec.way])
     ]
     columns = len(rows[0])
-    blank = np.full_like(rows[0][0], 255)
-    known = [blank] * (spec.shot + spec.query)
+    known = [_blank(rows[0][0])] * (spec.shot + spec.query)
     rows += [[*known, *_framed(own, RED)] for own in by_class[spec.way :]]
     extra = _framed(points[spec.class_points :], YELLOW)
-    rows += [extra[start : start + columns] for start in range(0, len(extra), columns)]
+    return _stacked([*rows, *_rows(extra, columns)])
+
+
+def _rows(images: Sequence[np.ndarray], columns: int) -> list[Sequence[np.ndarray]]:
+    """Returns images row by row; the last row may be shorter."""
+    return [images[start : start + columns] for start in range(0, len(images), columns)]
+
+
+def _stacked(rows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """Returns rows of images as one image; what a row lacks of the first is blank."""
+    blank, columns = _blank(rows[0][0]), len(rows[0])
     return np.vstack(
         [np.hstack([*row, *[blank] * (columns - len(row))]) for row in rows]
     )
+
+
+def _blank(image: np.ndarray) -> np.ndarray:
+    return np.full_like(image, 255)
 
 
 def _framed(images: np.ndarray, color: tuple[int, int, int]) -> list[np.ndarray]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from prwn_tf.config import EpisodeSpec
@@ -11,6 +10,7 @@ from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.episodes import augment as augment_lib
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes.pools import Pools
+from prwn_tf.spec import BatchSpec
 
 # Episodes read before they are asked for; left to itself, tf.data takes hundreds.
 AHEAD = 4
@@ -21,6 +21,9 @@ class Episode(NamedTuple):
 
     `classes` are numbers of the split's classes, those of distractors last. `index`
     addresses all randomness, so that an episode is the same whenever it comes.
+
+    A mini-batch is an episode without a support, of as many places as images. Its
+    `classes` may be there more than once.
     """
 
     support: tf.Tensor  # [N, K, H, W, C]
@@ -33,15 +36,30 @@ class Episode(NamedTuple):
     def images(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         return self.support, self.query, self.unlabeled
 
+    @property
+    def labels(self) -> tf.Tensor:
+        """The classes of the queries: [Q].
+
+        They are places in the episode; without a support, numbers of the split's.
+        """
+        way, shot = self.support.shape[:2]
+        query = self.query.shape[1]
+        return query_labels(way, query) if shot else tf.repeat(self.classes, query)
+
     def with_images(self, change: Callable[[tf.Tensor], tf.Tensor]) -> "Episode":
         """Returns the episode with its images changed, group by group."""
         return Episode(*map(change, self.images), self.classes, self.index)
 
 
+def query_labels(way: int, query: int) -> tf.Tensor:
+    """Returns the places of an episode's queries, which come class by class: [Q]."""
+    return tf.repeat(tf.range(way), query)
+
+
 def episodes(
     store: ClassStore,
     pools: Pools,
-    spec: EpisodeSpec,
+    spec: EpisodeSpec | BatchSpec,
     seed: int,
     start: int,
     stop: int,
@@ -60,7 +78,7 @@ def episodes(
         images = _pixels(store, planned)
         if augment:
             images = augment_lib.augmented(images, augment, seed, index)
-        return _episode(images, planned, spec, index)
+        return _episode(images, planned, index)
 
     dataset = tf.data.Dataset.range(start, stop)
     dataset = dataset.map(episode, num_parallel_calls=tf.data.AUTOTUNE)
@@ -78,12 +96,10 @@ def _pixels(store: ClassStore, plan: plan_lib.Plan) -> tf.Tensor:
     return tf.ensure_shape(images, [rows.shape[0], *store.image_shape])
 
 
-def _episode(
-    images: tf.Tensor, plan: plan_lib.Plan, spec: EpisodeSpec, index: tf.Tensor
-) -> Episode:
+def _episode(images: tf.Tensor, plan: plan_lib.Plan, index: tf.Tensor) -> Episode:
     """Returns an episode of images that come one after the other."""
-    shapes = (spec.way, spec.shot), (spec.way, spec.query), (spec.unlabeled_points,)
-    parts = tf.split(images, [int(np.prod(shape)) for shape in shapes])
+    shapes = [part.shape for part in (plan.support, plan.query, plan.unlabeled)]
+    parts = tf.split(images, [shape.num_elements() for shape in shapes])
     return Episode(
         *(
             tf.reshape(part, [*shape, *images.shape[1:]])

@@ -1,5 +1,7 @@
 """Episode i -> which images: a pure function of (seed, split, i), without pixels.
 
+A mini-batch is an episode without a support: its images are all queries.
+
 Randomness is addressed, not consumed: any episode can be planned alone, in any order
 and by any process, and comes out the same.
 """
@@ -13,6 +15,7 @@ import tensorflow as tf
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.episodes.pools import Pools
+from prwn_tf.spec import BatchSpec
 
 
 class Plan(NamedTuple):
@@ -24,13 +27,54 @@ class Plan(NamedTuple):
     """
 
     classes: tf.Tensor  # [N + distractors]
-    support: tf.Tensor  # [N, K]
+    support: tf.Tensor  # [N, K]; of a mini-batch [N, 0]
     query: tf.Tensor  # [N, query]
     unlabeled: tf.Tensor  # [U]
 
 
-def planner(pools: Pools, spec: EpisodeSpec, seed: int) -> Callable[[int], Plan]:
+def planner(
+    pools: Pools, spec: EpisodeSpec | BatchSpec, seed: int
+) -> Callable[[int], Plan]:
     """Returns the function episode index -> Plan, in TensorFlow operations."""
+    if isinstance(spec, BatchSpec):
+        return _batch_planner(pools, spec, seed)
+    return _episode_planner(pools, spec, seed)
+
+
+def _batch_planner(pools: Pools, spec: BatchSpec, seed: int) -> Callable[[int], Plan]:
+    """Returns the function for mini-batches, which pass through the labelled images.
+
+    Every pass has an order of its own. What its last images do not fill is left out.
+    """
+    first = zip(pools.starts, pools.labeled, strict=True)
+    rows = np.concatenate([pools.rows[start : start + count] for start, count in first])
+    rows = tf.constant(rows, tf.int64)  # [labelled images]
+    classes = np.repeat(np.arange(len(pools.names)), pools.labeled)
+    classes = tf.constant(classes, tf.int32)
+    batches = len(classes) // spec.batch_size  # of a pass
+    split_key = tf.constant([seed, SPLITS.index(pools.split)], tf.int64)
+
+    @tf.autograph.experimental.do_not_convert
+    def plan(index: tf.Tensor) -> Plan:
+        passes, batch = tf.cast(index, tf.int64) // batches, index % batches
+        key = tf.random.experimental.stateless_fold_in(split_key, passes, alg="philox")
+        noise = tf.random.stateless_uniform([len(classes)], key, alg="philox")
+        start = tf.cast(batch, tf.int32) * spec.batch_size
+        places = tf.argsort(noise, stable=True)[start : start + spec.batch_size]
+        places = tf.ensure_shape(places, [spec.batch_size])
+        return Plan(
+            classes=tf.gather(classes, places),
+            support=tf.zeros([spec.batch_size, 0], tf.int64),
+            query=tf.gather(rows, places)[:, None],
+            unlabeled=tf.zeros([0], tf.int64),
+        )
+
+    return plan
+
+
+def _episode_planner(
+    pools: Pools, spec: EpisodeSpec, seed: int
+) -> Callable[[int], Plan]:
     labeled = _Pool(pools.rows, pools.starts, pools.labeled)
     unlabeled = _Pool(pools.rows, pools.starts + pools.labeled, pools.unlabeled)
     split_key = tf.constant([seed, SPLITS.index(pools.split)], tf.int64)

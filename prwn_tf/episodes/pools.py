@@ -2,13 +2,16 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from prwn_tf import methods
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store.reader import UNLABELED, ClassStore
 from prwn_tf.errors import UserError
+from prwn_tf.spec import BatchSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,16 +101,29 @@ def for_run(config: TrainConfig, stores: dict[str, ClassStore]) -> dict[str, Poo
     )
     extra = len(stores[UNLABELED]) if UNLABELED in stores else 0
     pools["train"] = dataclasses.replace(labels, extra=extra)
-    check(pools["train"], config.train, flag_prefix="train_")
+    check(pools["train"], methods.training_spec(config), flag_prefix="train_")
     return pools
 
 
-def check(pools: Pools, spec: EpisodeSpec, flag_prefix: str = "") -> None:
+def fitted(config: TrainConfig, stores: Mapping[str, ClassStore]) -> TrainConfig:
+    """Returns a config with what its data decides: how many classes a layer tells."""
+    if not methods.METHODS[config.method].batches:
+        return config
+    classes = len(stores["train"].names)
+    return dataclasses.replace(
+        config, classifier=dataclasses.replace(config.classifier, classes=classes)
+    )
+
+
+def check(pools: Pools, spec: EpisodeSpec | BatchSpec, flag_prefix: str = "") -> None:
     """Raises unless every class can take any place in an episode.
 
     Args:
         flag_prefix: "train_" where the flags to lower are those of training.
     """
+    if isinstance(spec, BatchSpec):
+        _check_batch(pools, spec)
+        return
     if spec.classes > len(pools.names):
         raise UserError(
             f"an episode needs {spec.way} classes + {spec.distractors} distractor "
@@ -127,6 +143,16 @@ def check(pools: Pools, spec: EpisodeSpec, flag_prefix: str = "") -> None:
         return
     _check_pool(pools, pools.labeled, "labelled ", labelled, flag_prefix)
     _check_pool(pools, pools.unlabeled, "unlabelled ", unlabelled, flag_prefix)
+
+
+def _check_batch(pools: Pools, spec: BatchSpec) -> None:
+    labelled = int(pools.labeled.sum())
+    if labelled < spec.batch_size:
+        raise UserError(
+            f"a mini-batch needs {spec.batch_size} labelled images, but the "
+            f"{pools.split} split has {labelled}; lower --batch_size, or raise "
+            "--label_ratio"
+        )
 
 
 def _check_pool(

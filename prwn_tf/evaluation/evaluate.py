@@ -10,10 +10,11 @@ import tensorflow as tf
 from prwn_tf.config import ASKED, EpisodeSpec
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
+from prwn_tf.episodes.pipeline import query_labels
 from prwn_tf.episodes.pools import Pools
 from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.heads.base import EmbeddedEpisode, Head
-from prwn_tf.model import accuracy, query_labels
+from prwn_tf.model import accuracy
 
 BATCH_NUMBERS = 2**23  # scores and similarities held at once
 

@@ -4,8 +4,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prwn_tf import config as config_lib
-from prwn_tf import files
+from prwn_tf import config_json, files, methods
 from prwn_tf.config import ASKED, EpisodeSpec, TrainConfig
 from prwn_tf.evaluation.evaluate import Evaluation
 
@@ -22,6 +21,7 @@ def result(
     Args:
         losses: means over the last training steps.
     """
+    origin = config.init_from
     return {
         "method": config.method,
         "dataset": config.dataset,
@@ -31,8 +31,9 @@ def result(
         "label_ratio": config.label_ratio,
         "deterministic": config.deterministic,
         "xla": config.xla,
-        "train_spec": config_lib.to_dict(config.train),
-        "test_spec": config_lib.to_dict(config.test),
+        "init_from": config_json.to_dict(origin) if origin else None,
+        "train_spec": config_json.to_dict(methods.training_spec(config)),
+        "test_spec": config_json.to_dict(config.test),
         "losses": dict(losses),
         "test": [evaluation.row() for evaluation in test],
     }

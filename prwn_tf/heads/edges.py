@@ -15,11 +15,11 @@ uses their hidden labels in both.
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.head_parts import EgnnConfig
 from prwn_tf.heads.base import Answer, EmbeddedEpisode
 from prwn_tf.heads.edge_layers import EdgeNetwork, NodeNetwork, update_edges
 from prwn_tf.heads.graph_head import GraphHead, nodes_of, support_labels
 from prwn_tf.heads.prototypes import mean_prototypes
-from prwn_tf.parts import EgnnConfig
 
 LAYERS = 3
 LAYER_WEIGHTS = (0.5, 0.5, 1.0)

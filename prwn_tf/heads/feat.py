@@ -18,9 +18,9 @@ import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.head_parts import FeatConfig
 from prwn_tf.heads.base import Answer, EmbeddedEpisode, Head
 from prwn_tf.heads.prototypes import mean_prototypes, nearest_scores
-from prwn_tf.parts import FeatConfig
 
 LAYERS = ("query_layer", "key_layer", "value_layer", "output_layer")
 RANDOM = len(LAYERS) + 2  # what draws by a seed: the layers and two dropouts

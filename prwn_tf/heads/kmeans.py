@@ -15,6 +15,7 @@ import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.head_parts import KMeansConfig
 from prwn_tf.heads.base import Answer, EmbeddedEpisode
 from prwn_tf.heads.prototypes import (
     NearestPrototype,
@@ -22,7 +23,6 @@ from prwn_tf.heads.prototypes import (
     moved_prototypes,
     shares,
 )
-from prwn_tf.parts import KMeansConfig
 from prwn_tf.walk import graph
 
 FAR_RADIUS = 1e5  # of the distractors' cluster where no point is unlabelled

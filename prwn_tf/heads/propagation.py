@@ -15,11 +15,11 @@ and F are the scores. Unlabelled points are nodes without labels.
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.head_parts import TpnConfig
 from prwn_tf.heads.base import Answer, EmbeddedEpisode
 from prwn_tf.heads.graph_head import GraphHead, labeled, nodes_of, support_labels
 from prwn_tf.heads.length_scale import LengthScale
 from prwn_tf.heads.prototypes import mean_prototypes
-from prwn_tf.parts import TpnConfig
 from prwn_tf.walk import graph
 
 

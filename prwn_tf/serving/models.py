@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prwn_tf import config as config_lib
-from prwn_tf import files, released
+from prwn_tf import config_json, files, released
 from prwn_tf.data import tree
 from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import UserError
@@ -119,7 +118,7 @@ def open_export(path: str | pathlib.Path) -> ServedModel:
     files.check_name(path)
     about = manifest.read(path)
     where = str(path / manifest.NAME)
-    preprocess = config_lib.from_dict(Preprocess, about.get("preprocess"), where)
+    preprocess = config_json.from_dict(Preprocess, about.get("preprocess"), where)
     for name, kind in (("embedding_size", int), ("fingerprint", str)):
         if type(about.get(name)) is not kind:
             raise UserError(f"{where} has no {name}; export the run again")

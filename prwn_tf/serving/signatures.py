@@ -7,8 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from prwn_tf import config as config_lib
-from prwn_tf import files, runs
+from prwn_tf import config_json, files, runs
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.heads.base import Head
 from prwn_tf.model import FewShotModel
@@ -125,7 +124,7 @@ class Signatures:
     def about(self) -> dict[str, Any]:
         """Returns what has to be known of the model to serve it."""
         return {
-            "preprocess": config_lib.to_dict(self.preprocess),
+            "preprocess": config_json.to_dict(self.preprocess),
             "embedding_size": self.embedding_size,
             "fingerprint": self.fingerprint(),
         }
@@ -133,7 +132,7 @@ class Signatures:
     def fingerprint(self) -> str:
         """Returns the SHA-256 of all weights, which tells models apart."""
         digest = hashlib.sha256()
-        settings = config_lib.to_dict(self.preprocess)
+        settings = config_json.to_dict(self.preprocess)
         digest.update(json.dumps(settings, sort_keys=True).encode())
         for variable in self._model.encoder.variables:
             digest.update(str(tuple(variable.shape)).encode())
@@ -145,7 +144,7 @@ def load_run(path: pathlib.Path) -> tuple[Signatures, dict[str, Any]]:
     """Loads the model of a finished run, and what its export says of it."""
     workdir = Workdir(path)
     preprocess = Preprocess.from_config(workdir.load_config())
-    runs.check_finished(workdir)
+    workdir.check_finished()
     trained = runs.load_model(workdir)
     signatures = Signatures(trained.model, preprocess)
     about = {
@@ -154,7 +153,7 @@ def load_run(path: pathlib.Path) -> tuple[Signatures, dict[str, Any]]:
         "step": trained.step,
         **signatures.about(),
         "accuracy": _accuracy_rows(workdir.result, trained.model.head),
-        "config": config_lib.to_dict(trained.config),
+        "config": config_json.to_dict(trained.config),
     }
     return signatures, about
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.model import FewShotModel
-from prwn_tf.training import weights
+from prwn_tf.training import checkpoint_files, weights
 
 MAX_KEPT = 3
 
@@ -51,7 +51,7 @@ class Checkpoints:
         record = self._directory / "best.json"
         if record.exists() and _accuracy(record) >= accuracy:
             return
-        self._save(weights.place(self._directory, "best"), 1, step)
+        self._save(checkpoint_files.place(self._directory, "best"), 1, step)
         files.write_json(record, {"step": step, "accuracy": accuracy})
 
     def _save(self, directory: pathlib.Path, kept: int, step: int) -> None:
@@ -76,7 +76,7 @@ class Checkpoints:
     def restore(self, select: str = "last") -> int:
         """Restores the newest readable checkpoint, or the "best": its step."""
         return weights.first_readable(
-            weights.place(self._directory, select),
+            checkpoint_files.place(self._directory, select),
             self._read,
             "start over with python -m prwn_tf.train --restart",
         )
@@ -141,7 +141,7 @@ def _list_anew(directory: pathlib.Path) -> None:
     An empty list would stop the manager, and it deletes the oldest that are listed,
     wherever they lie.
     """
-    names = [f"ckpt-{step}" for step in sorted(weights.steps(directory))]
+    names = [f"ckpt-{step}" for step in sorted(checkpoint_files.steps(directory))]
     index = directory / "checkpoint"
     index.unlink(missing_ok=True)
     if names:

@@ -18,6 +18,7 @@ from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import StorageError
 from prwn_tf.images import decoding
+from prwn_tf.spec import BatchSpec
 
 MAX_PIXELS = 84  # pixels of an image on the projector page, at most
 
@@ -80,7 +81,7 @@ class Monitor:
         with self._tolerant(), self._writer.as_default(step=0):
             hparams.hparams(dict(values))
 
-    def episode(self, episode: Episode, spec: EpisodeSpec) -> None:
+    def episode(self, episode: Episode, spec: EpisodeSpec | BatchSpec) -> None:
         """Writes a picture of an episode."""
         with self._tolerant(), self._writer.as_default(step=0):
             tf.summary.image("episode", picture.picture(episode, spec)[None])

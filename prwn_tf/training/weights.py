@@ -5,7 +5,6 @@ So a run can be given away as its config, its result and one checkpoint.
 
 import logging
 import pathlib
-import re
 from collections.abc import Callable
 
 import keras
@@ -13,6 +12,7 @@ import tensorflow as tf
 
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.training.checkpoint_files import place, steps
 
 MAX_REASON = 150  # characters of TensorFlow's words, which may list all variables
 
@@ -26,6 +26,21 @@ def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -
 
     help_text = "give the workdir of a finished run"
     return first_readable(place(directory, select), read, help_text)
+
+
+def restore_encoder(checkpoint: pathlib.Path, encoder: keras.Model) -> None:
+    """Reads an encoder of the same architecture from a run's checkpoint, all of it."""
+    state = tf.train.Checkpoint(model=tf.train.Checkpoint(encoder=encoder))
+    try:
+        read = state.read(str(checkpoint))
+        read.expect_partial().assert_existing_objects_matched()
+    # TensorFlow answers damage by whatever error its place in the file leads to.
+    except Exception as error:
+        reason = str(error).splitlines()[0][:MAX_REASON]
+        raise UserError(
+            f"checkpoint {checkpoint} cannot be read: {reason}; choose another "
+            "--init_from"
+        ) from error
 
 
 def first_readable(
@@ -68,16 +83,3 @@ def _parts(model: keras.Model) -> tf.train.Checkpoint:
     """Returns what answers at test time, as a run's checkpoints name it."""
     parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)
     return tf.train.Checkpoint(model=parts)
-
-
-def place(directory: pathlib.Path, select: str) -> pathlib.Path:
-    """Returns where the "last" or the "best" checkpoint of a run lies."""
-    return directory / "best" if select == "best" else directory
-
-
-def steps(directory: pathlib.Path) -> list[int]:
-    """Returns the steps that a folder has checkpoints of."""
-    names = (path.name for path in directory.glob("ckpt-*.index"))
-    return [
-        int(m.group(1)) for n in names if (m := re.fullmatch(r"ckpt-(\d+).index", n))
-    ]

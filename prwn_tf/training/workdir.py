@@ -11,8 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 
-from prwn_tf import __version__, files, locks, methods
-from prwn_tf import config as config_lib
+from prwn_tf import __version__, config_json, files, locks, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.errors import UserError
@@ -90,7 +89,7 @@ class Workdir:
                 f"{self.path} is not a run: it has no config.json; train one with "
                 "python -m prwn_tf.train --workdir=..."
             )
-        config = config_lib.from_dict(TrainConfig, files.read_json(path), str(path))
+        config = config_json.from_dict(TrainConfig, files.read_json(path), str(path))
         methods.check(config)
         return config
 
@@ -180,7 +179,7 @@ class Workdir:
             )
 
     def _compare(self, config: TrainConfig) -> None:
-        differing = config_lib.differences(self.load_config(), config)
+        differing = config_json.differences(self.load_config(), config)
         if differing:
             fields = "; ".join(
                 f"{name} was {was}, now {now}" for name, (was, now) in differing.items()
@@ -190,17 +189,29 @@ class Workdir:
                 "the same flags, another --workdir, or --restart to delete it"
             )
 
+    def check_finished(self) -> None:
+        """Raises if the run in this folder has not come to its end."""
+        if not self.result.exists():
+            raise UserError(
+                f"the run in {self.path} has no finished model (no result.json); its "
+                "training command continues it, and with --episodes of a step that it "
+                "has reached ends it there"
+            )
+
+    def provenance(self) -> Provenance | None:
+        """Returns what the run in this folder is of; None if it does not say."""
+        if not self._data.exists():
+            return None
+        content = files.read_json(self._data)
+        return config_json.from_dict(Provenance, content, str(self._data))
+
     def check_data(self, config: TrainConfig, stores: Mapping[str, ClassStore]) -> None:
         """Raises if the run in this folder, if there is one, is of other data.
 
         Runs that were given away do not say what they are of, and take any.
         """
-        if not self._data.exists():
-            return
-        content = files.read_json(self._data)
-        was = config_lib.from_dict(Provenance, content, str(self._data))
-        now = provenance.of(config, stores)
-        if was.sha256 != now.sha256:
+        was, now = self.provenance(), provenance.of(config, stores)
+        if was is not None and was.sha256 != now.sha256:
             raise UserError(
                 f"the run in {self.path} is of other data: of {was}, while "
                 f"{stores['train'].path.parent} holds {now}; prepare the former again, "
@@ -232,12 +243,12 @@ class Workdir:
             self._describe(config, flags_text)
         else:
             trained = dataclasses.replace(config, episodes=step)
-            files.write_json(self._config, config_lib.to_dict(trained))
+            files.write_json(self._config, config_json.to_dict(trained))
 
     def _describe(self, config: TrainConfig, flags_text: str) -> None:
         files.write_text(self.path / "flags.txt", flags_text)
         files.write_json(self.path / "versions.json", versions())
-        files.write_json(self._config, config_lib.to_dict(config))
+        files.write_json(self._config, config_json.to_dict(config))
 
 
 def versions() -> dict[str, str]:

@@ -108,6 +108,18 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"method": "pn", "compare": None}, ["--compare", "--method=pn has none"]),
         ({"dataset": "spiral", "encoder": "conv4"}, ["16 pixels", "--encoder=mlp"]),
         ({"unlabeled": 19}, ["val split has 20 images", "needs 21"]),
+        ({"batch_size": 8}, ["--batch_size has no effect", "--method=classifier"]),
+        ({"momentum": 0.5}, ["--momentum has no effect", "--optimizer=sgd"]),
+        ({"optimizer": "sgd", "beta_2": 0.9}, ["--beta_2 has no", "--optimizer=adam"]),
+        (
+            {"cosine_steps": 9, "halve_at": "5"},
+            ["--halve_at has no effect", "--cosine_steps"],
+        ),
+        ({"method": "classifier"}, ["--train_way has no effect", "mini-batches"]),
+        (
+            {"method": "classifier", "walk_weight": 1},
+            ["--walk_weight needs unlabelled points", "--method=classifier"],
+        ),
     ],
 )
 def test_impossible_settings_exit_with_2(tmp_path, data_dir, changes, texts):

@@ -5,12 +5,13 @@ import tensorflow as tf
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.episodes import pipeline, pools
+from prwn_tf.episodes.pipeline import query_labels
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation.embeddings import Embedder
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.heads.kmeans import ClusterKMeans, MaskedKMeans, SoftKMeans
 from prwn_tf.heads.prototypes import PrototypeHead
-from prwn_tf.model import FewShotModel, accuracy, query_labels
+from prwn_tf.model import FewShotModel, accuracy
 from tests.heads.answers import scores_of
 from tests.oracle import report as oracle
 

@@ -21,7 +21,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from prwn_tf import config as config_lib
+from prwn_tf import config_json
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import tree
 from prwn_tf.data.formats import archives, npz
@@ -143,7 +143,7 @@ def test_configs_of_runs(dataset, tmp_path, cases):
     train = EpisodeSpec(way=2, shot=1, query=1, unlabeled=2)
     base = dataclasses.replace(base, train=train, image_shape=(8, 8, 1), encoder="mlp")
     pools.for_run(base, stores)
-    good = json.dumps(config_lib.to_dict(base)).encode()
+    good = json.dumps(config_json.to_dict(base)).encode()
     workdir = Workdir(tmp_path)
 
     def case(chance):
@@ -151,8 +151,8 @@ def test_configs_of_runs(dataset, tmp_path, cases):
         path.write_bytes(mutation.damaged_json(chance, good))
         config = workdir.load_config()
         pools.for_run(config, stores)
-        config_lib.differences(base, config)
-        json.dumps(config_lib.to_dict(config))
+        config_json.differences(base, config)
+        json.dumps(config_json.to_dict(config))
 
     assert 0.5 < fuzz(tmp_path, cases(4000), case) < 1
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf.head_parts import EgnnConfig
 from prwn_tf.heads import edges
 from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.heads.edge_layers import Block, update_edges
 from prwn_tf.heads.edges import EdgeHead
-from prwn_tf.parts import EgnnConfig
 from tests import modes
 from tests.oracle import edges as oracle
 

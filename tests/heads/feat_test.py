@@ -7,9 +7,9 @@ import tensorflow as tf
 from prwn_tf import build
 from prwn_tf.config import EpisodeSpec, OptimizerConfig, TrainConfig, WalkConfig
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.head_parts import FeatConfig
 from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.heads.feat import Feat, SemiFeat
-from prwn_tf.parts import FeatConfig
 from prwn_tf.regularizers.base import Context
 from prwn_tf.regularizers.walk import Walk
 from prwn_tf.training.checkpoints import Checkpoints

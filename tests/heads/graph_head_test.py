@@ -9,11 +9,11 @@ from prwn_tf.config import EntropyConfig, VatConfig, WalkConfig
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import UserError
+from prwn_tf.head_parts import EgnnConfig, TpnConfig
 from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.heads.edges import EdgeHead
 from prwn_tf.heads.propagation import PropagationHead
 from prwn_tf.model import FewShotModel
-from prwn_tf.parts import EgnnConfig, TpnConfig
 from prwn_tf.regularizers.entropy import Entropy
 from prwn_tf.regularizers.vat import Vat
 from prwn_tf.regularizers.walk import Walk

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf.head_parts import TpnConfig
 from prwn_tf.heads import propagation
 from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.heads.length_scale import SMALLEST, LengthScale
 from prwn_tf.heads.propagation import PropagationHead
-from prwn_tf.parts import TpnConfig
 from tests import modes
 from tests.oracle import propagation as oracle
 

@@ -96,7 +96,7 @@ def test_moving_averages_are_those_of_training_without_it(fast, head_class):
 @pytest.mark.parametrize("fast", [False, True])
 def test_altered_images_are_embedded_as_the_episode_was(fast):
     model, data = build(Conv4(channels=4, fast=fast)), episode()
-    context = model._context(data, training=True)
+    [context] = model._contexts(data, training=True)
     before = averages(model)
     again = context.embed(context.episode)
     for name in ("support", "queries", "unlabeled"):
@@ -135,7 +135,7 @@ def test_plain_and_fast_blocks_agree():
 def test_the_search_is_no_part_of_the_gradient():
     # The step's gradient is that of the divergence at a change that is held fixed.
     model, data = build(config=VatConfig(epsilon=0.5)), episode()
-    context = model._context(data, training=True)
+    [context] = model._contexts(data, training=True)
     noise = tf.random.stateless_normal([6, 16, 16, 1], [0, 0])
     images = context.episode.unlabeled
 
@@ -156,7 +156,7 @@ def test_the_search_is_no_part_of_the_gradient():
 
 
 def test_noise_follows_the_step_and_the_seed():
-    context = build()._context(episode(), training=True)
+    [context] = build()._contexts(episode(), training=True)
 
     def loss(seed, step):
         moment = context._replace(step=tf.constant(step))

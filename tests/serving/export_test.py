@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from prwn_tf import build, files, locks
-from prwn_tf import config as config_lib
+from prwn_tf import build, config_json, files, locks
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.heads.prototypes import PrototypeHead
@@ -104,8 +103,8 @@ def test_signatures_are_there_without_us(alone):
 
 
 def test_embeddings_match_the_oracle(alone, episode, workdir):
-    values = config_lib.from_dict(TrainConfig, files.read_json(workdir / "config.json"))
-    model = build.build_model(values)
+    stored = files.read_json(workdir / "config.json")
+    model = build.build_model(config_json.from_dict(TrainConfig, stored))
     tf.train.Checkpoint(model=model).read(
         str(workdir / "checkpoints" / f"ckpt-{made.STEP}")
     ).assert_existing_objects_matched()

@@ -6,8 +6,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from prwn_tf import build, files, protocols
-from prwn_tf import config as config_lib
+from prwn_tf import build, config_json, files, protocols
 from prwn_tf.data.sets import glyphs
 
 ACCURACY = 0.75  # stands in the result of every run made here
@@ -39,7 +38,7 @@ def write_run(path: pathlib.Path, method: str = "prwn", **changes) -> pathlib.Pa
         model(images, training=True)
     saved = tf.train.Checkpoint(model=model)
     saved.write(str(path / "checkpoints" / f"ckpt-{STEP}"))
-    files.write_json(path / "config.json", config_lib.to_dict(config))
+    files.write_json(path / "config.json", config_json.to_dict(config))
     row = {"adapt": "none", "way": 5, "shot": 1, "accuracy": ACCURACY}
     files.write_json(path / "result.json", {"test": [row, row | {"adapt": "refine"}]})
     return path

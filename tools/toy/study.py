@@ -20,11 +20,11 @@ from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
-from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.episodes.pipeline import Episode, query_labels
 from prwn_tf.episodes.pools import Pools
 from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.heads.prototypes import PrototypeHead, nearest_scores
-from prwn_tf.model import FewShotModel, accuracy, query_labels
+from prwn_tf.model import FewShotModel, accuracy
 
 CHUNK = 100  # steps in one call
 EPISODES = 600  # to test on

@@ -8,8 +8,7 @@ from typing import Any
 import tqdm
 from toy import pictures, settings, study
 
-from prwn_tf import config as config_lib
-from prwn_tf import files
+from prwn_tf import config_json, files
 from prwn_tf.analysis import figures
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
@@ -91,7 +90,7 @@ class Whole:
                     "varied": varied,
                     "value": value,
                     "configs": {
-                        model: config_lib.to_dict(each.setting.config(model))
+                        model: config_json.to_dict(each.setting.config(model))
                         for model in dict.fromkeys(o.model for o in each.outcomes)
                     },
                     "outcomes": [_numbers(outcome) for outcome in each.outcomes],
@@ -138,7 +137,7 @@ def read(path: pathlib.Path, quick: bool = False) -> tuple[str, dict[Key, Traine
         key = (part["dataset"], part["varied"], part["value"])
         setting = _jobs(part["dataset"], range(1), quick)[key].setting
         for model, config in part["configs"].items():
-            if config_lib.from_dict(TrainConfig, config) != setting.config(model):
+            if config_json.from_dict(TrainConfig, config) != setting.config(model):
                 raise UserError(
                     f"{path} has {' '.join(map(str, key))} of other settings than "
                     "today's; train again, without --tables"

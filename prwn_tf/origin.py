@@ -1,0 +1,30 @@
+"""Where the first weights of a run come from, if another run trained them."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """The finished run whose encoder a run begins with; all empty if there is none.
+
+    Attributes:
+        workdir: where it lay then. A run that has begun does not need it any more.
+        checkpoint: which of its checkpoints, as a path in the workdir.
+        sha256: of the file with the weights.
+        cautions: what a reader of the results should know, in words.
+    """
+
+    workdir: str = dataclasses.field(default="", metadata={"may_change": True})
+    checkpoint: str = ""
+    sha256: str = ""
+    method: str = ""
+    dataset: str = ""
+    label_ratio: float = 1.0
+    cautions: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.sha256)
+
+    def __str__(self) -> str:
+        labels = f"{100 * self.label_ratio:.3g} % of the labels of {self.dataset}"
+        return f"{self.checkpoint} of {self.workdir} ({self.method}, {labels})"

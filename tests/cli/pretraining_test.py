@@ -1,0 +1,125 @@
+"""An encoder is trained first, another run begins with it: as a user does both."""
+
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.children import child
+from tests.cli import program
+from tests.data import made
+from tests.faults import harness
+
+CHANGES = {"method": "classifier", "batch_size": 16, "augment": "crop,flip"}
+
+
+def pretraining(workdir, data_dir, **changes) -> list[str]:
+    flags = program.quick(workdir, data_dir, **CHANGES | program.PLAIN | changes)
+    return [each for each in flags if not each.startswith("--train_")]
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory, data_dir) -> pathlib.Path:
+    """The workdir of a finished pre-training; none of the tests writes to it."""
+    workdir = tmp_path_factory.mktemp("pretrained") / "run"
+    result = program.run("train", *pretraining(workdir, data_dir))
+    assert result.returncode == 0, result.stderr
+    assert "training episodes: mini-batches of 16 labelled images" in result.stdout
+    return workdir
+
+
+def begun(workdir, data_dir, pretrained, **changes) -> list[str]:
+    """Flags of a run that begins with the encoder of another."""
+    changes = {"init_from": pretrained, "episodes": 8} | program.PLAIN | changes
+    return program.quick(workdir, data_dir, **changes)
+
+
+def test_it_is_a_run_like_any_other(pretrained):
+    stored = json.loads((pretrained / "result.json").read_text())
+    assert stored["train_spec"] == {"batch_size": 16}
+    assert [row["adapt"] for row in stored["test"]] == ["none", "refine", "filter"]
+    config = json.loads((pretrained / "config.json").read_text())
+    assert config["classifier"] == {"batch_size": 16, "classes": 400}
+    steps = [step for step, _ in harness.curve(pretrained, "train/classification")]
+    assert steps == [2, 4, 6, 8, 10, 12]
+    assert len(harness.curve(pretrained, "validation/accuracy")) == 2
+
+
+@pytest.mark.slow  # tests/cli/methods_test.py reloads other heads with weights
+def test_reloaded_it_scores_the_same(pretrained, data_dir, tmp_path):
+    stored = json.loads((pretrained / "result.json").read_text())
+    copy = shutil.copytree(pretrained, tmp_path / "copy")
+    result = program.run("evaluate", f"--workdir={copy}", f"--data_dir={data_dir}")
+    assert result.returncode == 0, result.stderr
+    [row] = json.loads((copy / "evaluation.json").read_text())
+    assert row["accuracy"] == stored["test"][0]["accuracy"]
+
+
+def test_a_killed_pretraining_ends_with_the_same_bits(pretrained, data_dir, tmp_path):
+    flags = pretraining(tmp_path, data_dir)
+    killed = child.run("-m", "tests.faults.interfered", "8:SIGKILL", "train", *flags)
+    assert killed.returncode == -9, killed.stderr
+    again = program.run("train", *flags)
+    assert again.returncode == 0, again.stderr
+    assert "at step 4" in again.stdout
+    assert harness.weights(tmp_path, 12) == harness.weights(pretrained, 12)
+    for name in ("train/loss", "validation/accuracy"):
+        assert harness.curve(tmp_path, name) == harness.curve(pretrained, name)
+
+
+def test_a_run_begins_with_the_encoder_and_ends_without_its_workdir(
+    pretrained, data_dir, tmp_path
+):
+    gone = shutil.copytree(pretrained, tmp_path / "gone")
+    for name in ("whole", "killed"):
+        flags = begun(tmp_path / name, data_dir, gone, method="feat_walk")
+        faults = "" if name == "whole" else "8:SIGKILL"
+        result = child.run("-m", "tests.faults.interfered", faults, "train", *flags)
+        assert result.returncode == (-9 if faults else 0), result.stderr
+    first = harness.tensors(tmp_path / "whole", 0)
+    encoder = {
+        name: value
+        for name, value in harness.tensors(pretrained, 12).items()
+        if name.startswith("model/encoder")
+    }
+    assert any("moving_mean" in name for name in encoder)
+    for name, value in encoder.items():
+        np.testing.assert_array_equal(first[name], value, err_msg=name)
+
+    shutil.rmtree(gone)
+    again = program.run("train", *flags)
+    assert again.returncode == 0, again.stderr
+    ours, theirs = (harness.weights(tmp_path / n, 8) for n in ("whole", "killed"))
+    assert ours == theirs
+    origin = json.loads((tmp_path / "killed/result.json").read_text())["init_from"]
+    assert (origin["workdir"], origin["method"]) == (str(gone), "classifier")
+    assert origin["checkpoint"] == "checkpoints/ckpt-12"
+    assert origin["cautions"] == []
+
+
+def test_a_damaged_checkpoint_is_no_beginning(pretrained, data_dir, tmp_path):
+    damaged = shutil.copytree(pretrained, tmp_path / "damaged")
+    values = damaged / "checkpoints/ckpt-12.data-00000-of-00001"
+    values.write_bytes(values.read_bytes()[:500])
+    result = program.run("train", *begun(tmp_path / "run", data_dir, damaged))
+    program.assert_one_line(result, 2, "ckpt-12 cannot be read", "--init_from")
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_refused_origin_leaves_no_workdir(data_dir, tmp_path):
+    model = made.write(tmp_path / "model.keras", b"PK\x03\x04")
+    result = program.run("train", *begun(tmp_path / "run", data_dir, model))
+    program.assert_one_line(result, 2, "is a file", "can run code", "--workdir")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow  # tests/training/origins_test.py has the words
+def test_labels_that_the_run_hides_are_told(pretrained, data_dir, tmp_path):
+    flags = begun(tmp_path, data_dir, pretrained, label_seed=1, episodes=2)
+    result = program.run("train", *flags)
+    assert result.returncode == 0
+    assert "trained with labels that this run hides" in result.stderr
+    stored = json.loads((tmp_path / "result.json").read_text())
+    assert len(stored["init_from"]["cautions"]) == 1
