@@ -8,7 +8,8 @@ takes its steps when it is its turn, so that the noise of the machine falls on a
 alike. The first step of a turn is not counted: training takes one step after another,
 and does not begin each with caches that another process has filled.
 PyTorch takes part if it is installed. Absolute times move with the machine; compare
-ratios. Give it an idle machine: ten minutes.
+ratios. Give it an idle machine: half an hour, most of it for the longest walks, which
+--most_points leaves out.
 """
 
 import dataclasses
@@ -27,10 +28,14 @@ from prwn_tf import protocols  # sets the allocator before TensorFlow loads
 from prwn_tf.config import TrainConfig
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for its neighbours
+import benchmark_report
 
 OUTPUT = flags.DEFINE_string("output", None, "File for the numbers, as JSON.")
 TURNS = flags.DEFINE_integer("turns", 9, "Turns of each competitor.", lower_bound=3)
-PARTS = flags.DEFINE_list("parts", ["steps", "parts"], "Any of: steps, parts.")
+PARTS = flags.DEFINE_list(
+    "parts", ["steps", "parts", "walk"], "Any of: steps, parts, walk."
+)
+MOST_POINTS = flags.DEFINE_integer("most_points", 100_000, "Longest walk, in points.")
 AGAINST = flags.DEFINE_string(
     "against", None, "Another checkout of the project, to compare steps with."
 )
@@ -114,7 +119,12 @@ def main(argv: Sequence[str]) -> None:
 
         step = training_step(**dataclasses.asdict(WORKS["omniglot"]))
         report["parts"] = benchmark_parts.measure(step, program=__file__)
-    print_report(report)
+    if "walk" in PARTS.value:
+        import benchmark_walk
+
+        program = pathlib.Path(__file__).resolve()
+        report["walk"] = benchmark_walk.measure(program, MOST_POINTS.value)
+    benchmark_report.print_report(report)
     if OUTPUT.value:
         pathlib.Path(OUTPUT.value).write_text(json.dumps(report, indent=2) + "\n")
         print(f"numbers written to {OUTPUT.value}")
@@ -183,6 +193,11 @@ def _work(work: str, name: str) -> None:
 
         step = training_step(**dataclasses.asdict(WORKS["mini"]))
         print(benchmark_parts.train_from_sparse(pathlib.Path(name), step))
+        return
+    if work == "walk":
+        import benchmark_walk
+
+        print(benchmark_walk.run(name))
         return
     step = _competitor(WORKS[work], name)
     for _ in range(3):
@@ -266,23 +281,6 @@ def _machine() -> str:
     lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.split(":")[1].strip() for line in lines if "model name" in line]
     return f"{len(models)} x {models[0]}"
-
-
-def print_report(report: dict) -> None:
-    """Prints the tables as they stand in the README."""
-    print(f"\nmachine: {report['machine']}\n")
-    for name, times in report.get("steps", {}).items():
-        print(f"| training step, {name} episode | ms | ours is faster by |")
-        print("|---|---|---|")
-        for competitor, milliseconds in times.items():
-            ratio = milliseconds / times["ours"]
-            print(f"| {competitor} | {milliseconds:.0f} | {ratio:.2f} |")
-        print()
-    if "parts" in report:
-        print("| part | measured |")
-        print("|---|---|")
-        for name, value in report["parts"].items():
-            print(f"| {name} | {value} |")
 
 
 if __name__ == "__main__":

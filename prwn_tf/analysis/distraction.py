@@ -50,9 +50,13 @@ def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
 
 def _draw_episode(subject: Subject, visits: Visits, settings: Settings) -> bytes:
     """Draws the images of one episode in the order of their scores."""
-    plan = subject.plan(settings.spec, settings.episode)
-    images = subject.store.read(plan.unlabeled.numpy())
-    return figures.render(visit_figures.draw_episode, visits, settings.episode, images)
+    rows = subject.plan(settings.spec, settings.episode).unlabeled.numpy()
+    return figures.render(
+        visit_figures.draw_episode,
+        visits,
+        settings.episode,
+        lambda places: subject.store.read(rows[places]),
+    )
 
 
 def _episode_rows(visits: Visits) -> list[Row]:

@@ -14,7 +14,7 @@ from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation import report
 from prwn_tf.heads.prototypes import mean_prototypes
-from prwn_tf.walk import graph, losses
+from prwn_tf.walk import losses
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,10 +84,9 @@ def measure_landing(
         )
     parts = []
     for batch in subject.episodes(spec, episodes):
-        walk = graph.log_transitions(
-            mean_prototypes(batch.support), batch.unlabeled, smoothing
+        walked = losses.walk_losses(
+            mean_prototypes(batch.support), batch.unlabeled, steps, smoothing=smoothing
         )
-        walked = losses.losses_on(walk, steps, decay=1.0, bounded=smoothing > 0)
         parts.append(walked.landing.numpy())  # [E, steps + 1]
     return Landing(subject.label, np.concatenate(parts))
 

@@ -1,6 +1,6 @@
 """Pictures of where the walker goes among clean points and distractors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 COLUMNS = range(25, 15, -1)  # pictures in a row; the first number that leaves none over
 BINS = 20
+MAX_PICTURES = 500
 
 
 def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
@@ -84,20 +85,31 @@ def draw_histogram(all_visits: Sequence[Visits]) -> "Figure":
     return figure
 
 
-def draw_episode(visits: Visits, index: int, images: np.ndarray) -> "Figure":
-    """Draws an episode's unlabelled images [U, H, W, C], the highest score first."""
+def draw_episode(
+    visits: Visits, index: int, read: Callable[[np.ndarray], np.ndarray]
+) -> "Figure":
+    """Draws an episode's unlabelled images, the highest score first.
+
+    Of those that are kept, and of the others, `MAX_PICTURES` are drawn at most.
+
+    Args:
+        read: places among the unlabelled images [n] -> the images [n, H, W, C].
+    """
     order = np.argsort(-visits.scores[index], kind="stable")
     kept = int(visits.kept[index].sum())
     blocks = {"kept by the filter": order[:kept], "left out": order[kept:]}
     columns = next((n for n in COLUMNS if kept % n == 0), COLUMNS[-1])
-    heights = [_lines(len(block), columns) for block in blocks.values()]
+    heights = [
+        _lines(min(len(block), MAX_PICTURES), columns) for block in blocks.values()
+    ]
     picture = figures.PAGE / columns  # inches
     figure = figures.new_figure(figures.PAGE, 0.9 + picture * sum(heights))
     panels = figure.subplots(2, 1, gridspec_kw={"height_ratios": heights})
     for axes, (name, block) in zip(panels, blocks.items(), strict=True):
         clean = block < visits.clean
         count = f"{clean.sum()} clean, {(~clean).sum()} distractors"
-        axes.imshow(_sheet(images[block], clean, columns))
+        shown = slice(MAX_PICTURES)
+        axes.imshow(_sheet(read(block[shown]), clean[shown], columns))
         axes.set_title(f"{name}: {count}", loc="left")
         axes.set_axis_off()
     handles = [

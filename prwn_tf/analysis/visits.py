@@ -124,13 +124,22 @@ def separate(scores: np.ndarray, clean: int) -> Separation:
     After the k highest distractors are taken, all clean points above the next one are
     found too; ties count half.
     """
-    own = scores[:, :clean, None]
-    others = -np.sort(-scores[:, clean:], axis=1)[:, None, :]  # from the highest down
-    above = (own > others) + 0.5 * (own == others)  # [E, clean, distractors]
-    caught = np.mean(above, axis=1)  # [E, distractors]
+    others = -np.sort(-scores[:, clean:], axis=1)  # from the highest down
+    caught = np.stack(
+        [_share_above(*each) for each in zip(scores[:, :clean], others, strict=True)]
+    )  # [E, distractors]
     points = others.shape[-1]
     return Separation(
         area=np.mean(caught, axis=1),
         caught=np.concatenate([caught, np.ones((len(scores), 1))], axis=1),
         alarms=np.arange(points + 1) / points,
     )
+
+
+def _share_above(own: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Returns the share of scores [clean] above each other one; ties count half."""
+    ascending = np.sort(own)
+    below, upto = (
+        np.searchsorted(ascending, others, side=s) for s in ("left", "right")
+    )
+    return 1 - (below + upto) / (2 * len(own))

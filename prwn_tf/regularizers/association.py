@@ -29,14 +29,14 @@ def association_losses(
     """Returns walker and visit loss of labelled [N, K, D], unlabelled [U, D] points."""
     way, count, size = labeled.shape
     points = tf.reshape(labeled, [way * count, size])  # [A, D], A = N * K
-    graph = graph_lib.log_transitions(
+    leave, arrive = graph_lib.log_outer_steps(
         points, unlabeled, smoothing=0, similarity=similarity
     )
-    paths = graph.leave[:, :, None] + graph.arrive[None, :, :]  # [A, U, A]
+    paths = leave[:, :, None] + arrive[None, :, :]  # [A, U, A]
     log_landing = tf.reduce_logsumexp(paths, axis=1)  # [A, A]
     by_class = tf.reshape(log_landing, [way, count, way, count])
     at_home = tf.linalg.diag_part(tf.transpose(by_class, [1, 3, 0, 2]))  # [K, K, N]
-    visit = losses.log_visit_probability(graph)  # [U]
+    visit = losses.log_visit_probability(leave)  # [U]
     return -tf.reduce_mean(at_home), -tf.reduce_mean(visit)
 
 

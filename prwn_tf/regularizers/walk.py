@@ -41,15 +41,14 @@ class Walk(Regularizer):
 
     def _walk(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Terms:
         config = self.config
-        graph = graph_lib.log_transitions(
+        walk = losses.walk_losses(
             prototypes,
             unlabeled,
+            config.steps,
+            config.decay,
             config.smoothing,
             config.self_loop_penalty,
             similarity=self._nearness,
-        )
-        walk = losses.losses_on(
-            graph, config.steps, config.decay, bounded=config.smoothing > 0
         )
         landing = dict(zip(self._landing, tf.unstack(walk.landing), strict=True))
         return Terms(
@@ -57,7 +56,7 @@ class Walk(Regularizer):
                 "walker": config.weight * walk.walker,
                 "visit": config.weight * config.visit_weight * walk.visit,
             },
-            statistics={**landing, "visit_entropy": losses.visit_entropy(graph)},
+            statistics={**landing, "visit_entropy": walk.visit_entropy},
         )
 
     def _nearness(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:

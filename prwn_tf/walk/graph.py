@@ -62,16 +62,43 @@ def log_transitions(
     Squared distances reach 1e3 for 84-pixel images at initialisation, where the
     probabilities underflow; hence logarithms.
     """
+    leave, arrive = log_outer_steps(prototypes, unlabeled, smoothing, similarity)
+    places = tf.range(tf.shape(unlabeled)[-2])
+    wander = log_wander(unlabeled, places, unlabeled, self_loop_penalty, similarity)
+    return LogTransitions(leave, wander, arrive)
+
+
+def log_outer_steps(
+    prototypes: tf.Tensor,
+    unlabeled: tf.Tensor,
+    smoothing: float = 0.1,
+    similarity: Similarity = nearness,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns `leave` [N, U] and `arrive` [U, N] of `log_transitions`."""
     to_prototype = similarity(unlabeled, prototypes)  # [U, N]
-    to_point = similarity(unlabeled, unlabeled)  # [U, U]
-    to_itself = tf.zeros_like(unlabeled[..., 0]) - self_loop_penalty  # [U]
-    return LogTransitions(
-        leave=smooth(
-            tf.nn.log_softmax(tf.linalg.matrix_transpose(to_prototype)), smoothing
-        ),
-        wander=tf.nn.log_softmax(tf.linalg.set_diag(to_point, to_itself)),
-        arrive=smooth(tf.nn.log_softmax(to_prototype), smoothing),
-    )
+    leave = tf.nn.log_softmax(tf.linalg.matrix_transpose(to_prototype))
+    arrive = tf.nn.log_softmax(to_prototype)
+    return smooth(leave, smoothing), smooth(arrive, smoothing)
+
+
+def log_wander(
+    some: tf.Tensor,
+    places: tf.Tensor,
+    unlabeled: tf.Tensor,
+    self_loop_penalty: float = 1e9,
+    similarity: Similarity = nearness,
+) -> tf.Tensor:
+    """Returns rows of `wander`, the steps from some of the points: -> [R, U].
+
+    Args:
+        some: the points to step from, [R, D].
+        places: where each of them stands among all points, [R].
+        unlabeled: all points, [U, D].
+    """
+    to_point = similarity(some, unlabeled)  # [R, U]
+    itself = places[:, None] == tf.range(tf.shape(unlabeled)[-2])
+    penalty = tf.constant(-self_loop_penalty, to_point.dtype)
+    return tf.nn.log_softmax(tf.where(itself, penalty, to_point))
 
 
 def transitions(

@@ -7,19 +7,28 @@ after t inner steps, tau the most inner steps and alpha their decay:
     visit  = mean_i −log P_i,  P_i = mean_j Γ(p→x)_ji
 """
 
+import functools
+import math
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from prwn_tf.walk import graph as graph_lib
+from prwn_tf.walk import graph, tiles
+from prwn_tf.walk.arithmetic import Arithmetic, Logarithms, Probabilities
+
+# A graph with more numbers in its point-to-point step is walked in tiles of as many:
+# more than 2048 points. With fewer, the whole step is held in 0.15 GB, gradients
+# included, and takes half the time.
+HELD = 2**22
 
 
 class WalkLosses(NamedTuple):
-    """What a walk on one episode costs, and how often it came home."""
+    """What a walk on one episode costs, and where it went."""
 
     walker: tf.Tensor  # [] cross-entropy of landing where the walk began
     visit: tf.Tensor  # [] cross-entropy of visiting all points alike
     landing: tf.Tensor  # [steps + 1] mean probability of return after t inner steps
+    visit_entropy: tf.Tensor  # [] of the first point visited, log U at most
 
 
 def walk_losses(
@@ -29,83 +38,93 @@ def walk_losses(
     decay: float = 0.7,
     smoothing: float = 0.1,
     self_loop_penalty: float = 1e9,
+    similarity: graph.Similarity = graph.nearness,
+    held: int = HELD,
 ) -> WalkLosses:
     """Returns the losses of a walk from prototypes [N, D] through points [U, D].
 
     Gradients flow through both. Smoothing 0 is the paper's text to the letter; it
-    needs N * U * U numbers instead of U * U.
+    counts by logarithms, which takes N times as long.
+
+    Args:
+        held: numbers of the point-to-point step that are held at once.
 
     Example:
         >>> losses = walk_losses(tf.eye(2) * 9, tf.repeat(tf.eye(2) * 9, 5, axis=0))
         >>> float(losses.landing[0]) > 0.9
         True
     """
-    graph = graph_lib.log_transitions(
-        prototypes, unlabeled, smoothing, self_loop_penalty
+    prototypes, unlabeled = map(tf.convert_to_tensor, (prototypes, unlabeled))
+    _check_points(unlabeled.shape[-2], steps)
+    arithmetic = Probabilities if smoothing > 0 else Logarithms
+    leave, arrive = graph.log_outer_steps(prototypes, unlabeled, smoothing, similarity)
+    log_steps = functools.partial(
+        graph.log_wander, self_loop_penalty=self_loop_penalty, similarity=similarity
     )
-    return losses_on(graph, steps, decay, bounded=smoothing > 0)
-
-
-def losses_on(
-    graph: graph_lib.LogTransitions, steps: int, decay: float, bounded: bool
-) -> WalkLosses:
-    """Returns `walk_losses` on a graph that is there already.
-
-    Args:
-        bounded: whether smoothing keeps the landing probabilities away from zero.
-    """
-    _check_points(graph.wander.shape[-1], steps)
-    landing = _log_landing_bounded if bounded else _log_landing_exact
-    log_landing = tf.stack(landing(graph, steps), axis=-2)  # [steps + 1, N]
+    homes = _homes(
+        arithmetic.of_logs(leave),
+        arithmetic.of_logs(arrive),
+        unlabeled,
+        log_steps,
+        steps,
+        held,
+        arithmetic,
+    )
+    log_landing = arithmetic.to_logs(tf.stack(homes, axis=-2))  # [steps + 1, N]
     weights = tf.constant([decay**t for t in range(steps + 1)], log_landing.dtype)
+    log_visit = log_visit_probability(leave)
     return WalkLosses(
         walker=-tf.reduce_sum(weights * tf.reduce_mean(log_landing, axis=-1), axis=-1),
-        visit=-tf.reduce_mean(log_visit_probability(graph), axis=-1),
+        visit=-tf.reduce_mean(log_visit, axis=-1),
         landing=tf.reduce_mean(tf.exp(log_landing), axis=-1),
+        visit_entropy=-tf.reduce_sum(tf.exp(log_visit) * log_visit, axis=-1),
     )
 
 
-def log_visit_probability(graph: graph_lib.LogTransitions) -> tf.Tensor:
-    """Returns the log of how likely each point is the walker's first: [U]."""
-    ways = tf.cast(tf.shape(graph.leave)[-2], graph.leave.dtype)
-    return tf.reduce_logsumexp(graph.leave, axis=-2) - tf.math.log(ways)
+def log_visit_probability(leave: tf.Tensor) -> tf.Tensor:
+    """Returns the log of how likely each point is the walker's first: [U].
 
-
-def visit_entropy(graph: graph_lib.LogTransitions) -> tf.Tensor:
-    """Returns the entropy of the first point visited, log U at most: []."""
-    log_visit = log_visit_probability(graph)
-    return -tf.reduce_sum(tf.exp(log_visit) * log_visit, axis=-1)
-
-
-def _log_landing_bounded(
-    graph: graph_lib.LogTransitions, steps: int
-) -> list[tf.Tensor]:
-    """Returns log T(t)_jj for t = 0..steps, each [N], by products of probabilities.
-
-    Smoothing bounds T from below; the position itself may underflow, so its
-    logarithm is never taken.
+    Args:
+        leave: as in `graph.LogTransitions`, [N, U].
     """
-    position, wander = tf.exp(graph.leave), tf.exp(graph.wander)  # [N, U], [U, U]
-    arrive = tf.linalg.matrix_transpose(tf.exp(graph.arrive))  # [N, U]
-    landing = []
-    for step in range(steps + 1):
-        if step > 0:
-            position = tf.linalg.matmul(position, wander)
-        landing.append(tf.math.log(tf.reduce_sum(position * arrive, axis=-1)))
-    return landing
+    ways = tf.cast(tf.shape(leave)[-2], leave.dtype)
+    return tf.reduce_logsumexp(leave, axis=-2) - tf.math.log(ways)
 
 
-def _log_landing_exact(graph: graph_lib.LogTransitions, steps: int) -> list[tf.Tensor]:
-    """Returns log T(t)_jj for t = 0..steps, each [N], by sums of logarithms."""
-    position = graph.leave  # [N, U]
-    arrive = tf.linalg.matrix_transpose(graph.arrive)  # [N, U]
-    landing = []
-    for step in range(steps + 1):
-        if step > 0:
-            paths = position[..., :, :, None] + graph.wander[..., None, :, :]
-            position = tf.reduce_logsumexp(paths, axis=-2)  # [N, U, U] -> [N, U]
-        landing.append(tf.reduce_logsumexp(position + arrive, axis=-1))
-    return landing
+def _homes(
+    leave: tf.Tensor,
+    arrive: tf.Tensor,
+    points: tf.Tensor,
+    log_steps: tiles.LogSteps,
+    steps: int,
+    held: int,
+    arithmetic: Arithmetic,
+) -> list[tf.Tensor]:
+    """Returns T(t)_jj for t = 0..steps, each [N], in numbers of an arithmetic."""
+    if steps > 0 and (rows := _rows_held(leave.shape, held, arithmetic)):
+        return tiles.home_by_tiles(
+            leave, arrive, points, log_steps, steps, rows, arithmetic
+        )
+    start, homes = leave, [arithmetic.home(leave, arrive)]
+    if steps > 0:
+        places = tf.range(tf.shape(points)[-2])
+        wander = arithmetic.of_logs(log_steps(points, places, points))  # [U, U]
+    for _ in range(steps):
+        start = arithmetic.ahead(start, wander)
+        homes.append(arithmetic.home(start, arrive))
+    return homes
+
+
+def _rows_held(leave: tf.TensorShape, held: int, arithmetic: Arithmetic) -> int | None:
+    """Returns how many rows of the point-to-point step to hold; None for all of them.
+
+    Sizes that are unknown until the graph runs are taken to be small.
+    """
+    if not leave.is_fully_defined():
+        return None
+    *episodes, ways, points = leave
+    row = math.prod(episodes) * points * arithmetic.numbers(ways)
+    return None if row * points <= held else max(1, held // row)
 
 
 def _check_points(points: int | None, steps: int) -> None:

@@ -79,7 +79,7 @@ def visited():
 
 def test_episode_is_laid_out_by_score(visited):
     images = np.stack([np.full((8, 8, 1), 25 * i, np.uint8) for i in range(8)])
-    figure = visit_figures.draw_episode(visited, 0, images)
+    figure = visit_figures.draw_episode(visited, 0, images.__getitem__)
     above, below = figure.axes
     assert above.get_title(loc="left") == "kept by the filter: 3 clean, 1 distractors"
     assert below.get_title(loc="left") == "left out: 1 clean, 3 distractors"
@@ -90,6 +90,20 @@ def test_episode_is_laid_out_by_score(visited):
     frames = [tuple(map(int, sheet[1, 14 * place + 5])) for place in range(4)]
     clean, distractor = figures.rgb(figures.CLEAN), figures.rgb(figures.DISTRACTOR)
     assert frames == [clean, clean, clean, distractor]
+
+
+def test_of_a_large_pool_the_first_pictures_are_drawn(visited, monkeypatch):
+    monkeypatch.setattr(visit_figures, "MAX_PICTURES", 2)
+    read = []
+
+    def images(places):
+        read.append(list(places))
+        return np.zeros((len(places), 8, 8, 1), np.uint8)
+
+    figure = visit_figures.draw_episode(visited, 0, images)
+    assert read == [[0, 1], [5, 6]]
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[0] == "kept by the filter: 3 clean, 1 distractors"
 
 
 def test_histogram_counts_every_point(visited):
@@ -111,6 +125,6 @@ def _area(patch) -> float:
 def test_colour_pictures_are_drawn_too(visited):
     images = np.zeros((8, 12, 12, 3), np.uint8)
     images[..., 0] = 255
-    content = figures.render(visit_figures.draw_episode, visited, 1, images)
+    content = figures.render(visit_figures.draw_episode, visited, 1, images.__getitem__)
     pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
     assert (pixels == [255, 0, 0]).all(axis=2).mean() > 0.02

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -64,6 +66,16 @@ def test_the_curve_by_hand():
     np.testing.assert_allclose(curve.alarms, [0, 0.5, 1])
     np.testing.assert_allclose(curve.caught, [[0.25, 0.75, 1]])
     np.testing.assert_allclose(curve.area, [0.5])
+
+
+def test_a_pool_of_thousands_takes_no_square_of_memory():
+    scores = np.random.default_rng(0).normal(size=(1, 40_000))
+    tracemalloc.start()
+    area = separate(scores, 20_000).area
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert area == pytest.approx(0.5, abs=0.01)
+    assert peak < 100 * scores.nbytes
 
 
 def test_area_is_that_under_the_steps_of_the_curve(make_subject):

@@ -32,10 +32,9 @@ def test_matches_oracle(mode, count):
 def test_one_labelled_point_a_class_is_the_walk_without_inner_steps(similarity):
     labeled, unlabeled = points(4, 1, 5), points(9, 5)
     walker, visit = association_losses(labeled, unlabeled, similarity)
-    steps = graph.log_transitions(
-        labeled[:, 0], unlabeled, smoothing=0, similarity=similarity
+    walk = losses.walk_losses(
+        labeled[:, 0], unlabeled, steps=0, smoothing=0, similarity=similarity
     )
-    walk = losses.losses_on(steps, steps=0, decay=1.0, bounded=False)
     np.testing.assert_allclose(walker, walk.walker, rtol=1e-12)
     np.testing.assert_allclose(visit, walk.visit, rtol=1e-12)
 

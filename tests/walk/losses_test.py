@@ -3,7 +3,6 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf.encoders.conv4 import Conv4
-from prwn_tf.walk import graph as graph_lib
 from prwn_tf.walk import losses
 from tests import modes
 from tests.oracle import walk as oracle
@@ -25,7 +24,7 @@ def test_matches_oracle(mode, smoothing, steps):
         unlabeled,
     )
     expected = oracle.walk_losses(prototypes, unlabeled, steps, 0.7, smoothing)
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(found[:3], expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
@@ -59,8 +58,7 @@ def test_far_clusters_bring_the_walker_home():
 def test_visit_loss_of_an_even_walk_is_log_of_points():
     found = losses.walk_losses(points(3, 4), np.ones((8, 4)))
     assert float(found.visit) == pytest.approx(np.log(8))
-    graph = graph_lib.log_transitions(points(3, 4), np.ones((8, 4)))
-    assert float(losses.visit_entropy(graph)) == pytest.approx(np.log(8))
+    assert float(found.visit_entropy) == pytest.approx(np.log(8))
 
 
 def test_many_episodes_at_once():

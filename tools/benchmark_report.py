@@ -1,0 +1,51 @@
+"""The tables of the benchmark as they stand in the README."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+
+def print_report(report: Mapping) -> None:
+    """Prints a table for each part that was measured."""
+    print(f"\nmachine: {report['machine']}\n")
+    for name, times in report.get("steps", {}).items():
+        print_steps(name, times)
+    if "parts" in report:
+        print("| part | measured |")
+        print("|---|---|")
+        for name, value in report["parts"].items():
+            print(f"| {name} | {value} |")
+        print()
+    if "walk" in report:
+        print_walk(report["walk"])
+
+
+def print_steps(work: str, times: Mapping[str, float]) -> None:
+    """Prints the milliseconds of a training step of each competitor."""
+    print(f"| training step, {work} episode | ms | ours is faster by |")
+    print("|---|---|---|")
+    for competitor, milliseconds in times.items():
+        ratio = milliseconds / times["ours"]
+        print(f"| {competitor} | {milliseconds:.0f} | {ratio:.2f} |")
+    print()
+
+
+def print_walk(rows: Sequence[Mapping]) -> None:
+    """Prints time and memory of walks, and the power of the points they grow with."""
+    print("| walk | D | time | grows as | memory beside the points |")
+    print("|---|---|---|---|---|")
+    before: Mapping = {}
+    for row in rows:
+        kind = "and its gradient" if row["gradient"] else "alone"
+        alike = all(before.get(name) == row[name] for name in ("size", "gradient"))
+        growth = f"U^{_exponent(before, row):.2f}" if alike else ""
+        print(
+            f"| {row['points']:,} points, the walk {kind} | {row['size']} | "
+            f"{row['seconds']:.3g} s | {growth} | {row['gigabytes']:.2f} GB |"
+        )
+        before = row
+
+
+def _exponent(before: Mapping, after: Mapping) -> float:
+    """Returns the power of the points that the time grew with."""
+    longer = after["seconds"] / before["seconds"]
+    return math.log(longer) / math.log(after["points"] / before["points"])
