@@ -6,16 +6,19 @@ import logging
 import keras
 import tensorflow as tf
 
-from prwn_tf import methods
+from prwn_tf import methods, precision
 from prwn_tf.config import OptimizerConfig, TrainConfig
+from prwn_tf.encoders.policy import policy_of, policy_scope
 from prwn_tf.model import FewShotModel
 
 
 def build_model(config: TrainConfig) -> FewShotModel:
     """Returns the untrained model of a config, its variables created."""
     methods.check(config)
+    with policy_scope(policy_of(config.precision)):
+        encoder = methods.encoder_class(config).from_config(config)
     model = FewShotModel(
-        methods.encoder_class(config).from_config(config),
+        encoder,
         methods.head_class(config).from_config(config),
         [methods.term_class(name).from_config(config) for name in config.terms],
         resplits=config.resplits,
@@ -28,13 +31,12 @@ def build_model(config: TrainConfig) -> FewShotModel:
 def trainable_model(config: TrainConfig) -> FewShotModel:
     """Returns the model of a config with its optimizers, all variables in place."""
     model = build_model(config)
-    model.compile(optimizer=build_optimizer(config.optimizer))
+    model.compile(optimizer=_scaled(build_optimizer(config.optimizer), config))
     factor = model.head.rate_factor
     if factor != 1:
         rate = factor * config.optimizer.learning_rate
-        model.head_optimizer = build_optimizer(
-            dataclasses.replace(config.optimizer, learning_rate=rate)
-        )
+        own = dataclasses.replace(config.optimizer, learning_rate=rate)
+        model.head_optimizer = _scaled(build_optimizer(own), config)
     model.build_optimizers()
     return model
 
@@ -68,19 +70,38 @@ def _rate(
     return rate
 
 
+def _scaled(
+    optimizer: keras.optimizers.Optimizer, config: TrainConfig
+) -> keras.optimizers.Optimizer:
+    """Returns an optimizer that scales losses where gradients would underflow.
+
+    A step whose gradients overflow moves nothing and halves the scale. Such steps
+    count as episodes, not for the schedule of the rate.
+    """
+    if config.precision != "float16":
+        return optimizer
+    return keras.optimizers.LossScaleOptimizer(optimizer)
+
+
 def resolved(config: TrainConfig) -> TrainConfig:
     """Returns the config with what "auto" means on this machine's device."""
     gpu = bool(tf.config.list_physical_devices("GPU"))
     # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
     choices = {
         "xla": "step" if gpu and not config.deterministic else "off",
-        "conv_block": "plain" if gpu else "fast",
+        "conv_block": "plain" if gpu or config.precision != "float32" else "fast",
     }
     automatic = {k: v for k, v in choices.items() if getattr(config, k) == "auto"}
     config = dataclasses.replace(config, **automatic)
     if config.xla != "off" and (reason := _compiler_error()):
         logging.warning("--xla=%s is not possible here: %s", config.xla, reason)
         config = dataclasses.replace(config, xla="off")
+    if not gpu and (reason := precision.slow_on_cpu(config.precision)):
+        logging.warning(
+            "--precision=%s will train many times slower than float32 here: %s",
+            config.precision,
+            reason,
+        )
     return config
 
 

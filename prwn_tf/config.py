@@ -28,6 +28,7 @@ from prwn_tf.parts import (
     VatConfig,
     WalkConfig,
 )
+from prwn_tf.precision import PRECISIONS
 from prwn_tf.settings import (
     COUNT,
     MAX_INT,
@@ -137,6 +138,12 @@ class TrainConfig(Settings):
         ("auto", "plain", "fast"),
         may_change=True,
     )
+    precision: str = setting(
+        "float32",
+        "Numbers that the encoder computes with; weights, embeddings and all that "
+        "follows are float32. float16 scales losses.",
+        PRECISIONS,
+    )
     xla: str = setting(
         "auto",
         "Compile nothing, the walk, or the whole step; auto: step on a GPU unless "
@@ -159,6 +166,11 @@ class TrainConfig(Settings):
             not (self.deterministic and self.xla == "step"),
             "--deterministic and --xla=step exclude each other: XLA has no "
             "deterministic gradient of max-pooling; use --xla=walk or --xla=off",
+        )
+        require(
+            self.precision == "float32" or self.conv_block != "fast",
+            f"--precision={self.precision} and --conv_block=fast exclude each other: "
+            "fast is arranged for float32; use --conv_block=plain or --conv_block=auto",
         )
 
     @property

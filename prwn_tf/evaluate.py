@@ -16,6 +16,7 @@ from prwn_tf.config import EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
+from prwn_tf.precision import PRECISIONS
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
@@ -35,6 +36,12 @@ flags.DEFINE_multi_string(
 )
 flags.DEFINE_enum("split", "test", ["val", "test"], "Classes to test on.")
 flags.DEFINE_string("output", None, "Folder for the rows; default: the workdir.")
+flags.DEFINE_enum(
+    "precision",
+    None,
+    PRECISIONS,
+    "Numbers that the encoder computes with; default: those of its training.",
+)
 flags.DEFINE_bool(
     "dump_episodes",
     False,
@@ -65,7 +72,7 @@ def main() -> None:
     from prwn_tf.evaluation.evaluate import Evaluator
 
     build.set_determinism(config)
-    trained = runs.load_model(workdir)
+    trained = runs.load_model(workdir, FLAGS.precision or "")
     trained.model.head.check_adaptations(adaptations)
     embeddings = Embedder(trained.model)(stores[FLAGS.split])
     evaluate = Evaluator(split_pools, trained.model.head, config.eval_seed)
@@ -79,6 +86,8 @@ def main() -> None:
     stored = output / "evaluation.json"
     replaced = ", in place of an earlier one (--output keeps both)" * stored.exists()
     about = {"split": FLAGS.split, "step": trained.step}
+    if FLAGS.precision:
+        about["precision"] = FLAGS.precision
     files.write_json(stored, [each.row() | about for each in evaluations])
     report.write_episodes(output / "evaluation_episodes.csv", evaluations)
     images = output / "evaluation_images.csv"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from prwn_tf.encoders.policy import policy_scope
 from prwn_tf.episodes import resplits
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import EmbeddedEpisode, Head
@@ -89,7 +90,8 @@ class FewShotModel(keras.Model):
         return [OptimizerGroup("optimizer", self.optimizer, rest), *groups]
 
     def build(self, input_shape: tuple) -> None:
-        self.encoder.build(input_shape)
+        with policy_scope(self.encoder.dtype_policy):
+            self.encoder.build(input_shape)
         shape = self.encoder.compute_output_shape(input_shape)
         self.head.feature_shape = getattr(
             self.encoder, "feature_shape", (1, 1, shape[-1])

@@ -29,13 +29,19 @@ class TrainedModel(NamedTuple):
     step: int
 
 
-def load_model(workdir: Workdir) -> TrainedModel:
-    """Rebuilds the model of a run from its workdir alone, without its data."""
+def load_model(workdir: Workdir, precision: str = "") -> TrainedModel:
+    """Rebuilds the model of a run from its workdir alone, without its data.
+
+    Args:
+        precision: what its encoder computes with, if not as it was trained.
+    """
     from prwn_tf import build
     from prwn_tf.training import weights
 
     config = workdir.load_config()
-    model = build.build_model(build.resolved(config))
+    changes = {"precision": precision, "conv_block": "auto"} if precision else {}
+    changed = dataclasses.replace(config, **changes)
+    model = build.build_model(build.resolved(changed))
     step = weights.restore(workdir.checkpoints, model, config.select)
     if step == 0:
         raise UserError(f"the run in {workdir.path} has not been trained for a step")

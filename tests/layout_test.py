@@ -16,7 +16,7 @@ FLOW = (
     ("errors", "files", "released", "dataset_names"),
     ("locks",),
     ("settings", "imports"),
-    ("parts", "head_parts", "spec", "optimizer", "own", "origin"),
+    ("parts", "head_parts", "spec", "optimizer", "own", "origin", "precision"),
     ("config", "config_json"),
     ("methods",),
     ("task",),

@@ -31,6 +31,7 @@ def result(
         "label_ratio": config.label_ratio,
         "deterministic": config.deterministic,
         "xla": config.xla,
+        "precision": config.precision,
         "init_from": config_json.to_dict(origin) if origin else None,
         "train_spec": config_json.to_dict(methods.training_spec(config)),
         "test_spec": config_json.to_dict(config.test),

@@ -15,8 +15,9 @@ import tqdm
 
 from prwn_tf import files
 from prwn_tf.config import TrainConfig
-from prwn_tf.errors import NonFiniteLossError, Stopped
-from prwn_tf.model import FewShotModel
+from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.errors import NonFiniteLossError, Stopped, UserError
+from prwn_tf.model import FewShotModel, Logs
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor
 from prwn_tf.training.signals import StopRequest, graceful_stop
@@ -102,15 +103,35 @@ def _stopped(stop: StopRequest, step: int, workdir: Workdir) -> Stopped:
 
 
 def compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
-    """Returns the training step as one graph, on all devices of the strategy."""
+    """Returns the training step as one graph, on all devices of the strategy.
+
+    With --xla=step it is one compiled program for each kind of episode.
+    """
     strategy = tf.distribute.get_strategy()
+    compiled = config.xla == "step"
 
     # AutoGraph, which nothing here needs, leaves temporary files when it is killed.
-    @tf.function(jit_compile=config.xla == "step", autograph=False)
+    @tf.function(jit_compile=compiled, autograph=False)
     def train_step(episode):
         return strategy.run(model.train_step, args=(episode,))
 
-    return train_step
+    return _or_say_why(train_step) if compiled else train_step
+
+
+def _or_say_why(train_step: Callable) -> Callable:
+    """Returns a compiled step that says in one line what XLA cannot compile of it."""
+
+    def step(episode: Episode) -> Logs:
+        try:
+            return train_step(episode)
+        except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
+            reason = error.message.splitlines()[0]
+            raise UserError(
+                f"--xla=step cannot compile this model: {reason}; use --xla=walk or "
+                "--xla=off"
+            ) from error
+
+    return step
 
 
 def _progress(start: int, stop: int) -> tqdm.tqdm:

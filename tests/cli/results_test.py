@@ -54,6 +54,22 @@ def test_the_command_gives_the_digits_again(row, flags, real, tmp_path):
     assert _accuracies(found) == pytest.approx(_accuracies(expected), abs=ROUNDING)
 
 
+@pytest.mark.slow
+def test_bfloat16_moves_it_by_less_than_a_tenth_of_a_point(real, tmp_path):
+    workdir = RESULTS / "omniglot" / "prwn"
+    result = program.run(
+        "evaluate",
+        *(f"--workdir={workdir}", f"--data_dir={real}", f"--output={tmp_path}"),
+        *("--adapt=none,refine", "--precision=bfloat16"),
+    )
+    assert result.returncode == 0, result.stderr
+    found = _accuracies(json.loads((tmp_path / "evaluation.json").read_text()))
+    expected = _accuracies(json.loads((workdir / "result.json").read_text())["test"])
+    expected = {key: expected[key] for key in found}
+    assert found == pytest.approx(expected, abs=0.001)
+    assert found != expected  # or it was not computed otherwise
+
+
 def _accuracies(entries: list[dict]) -> dict[tuple, float]:
     return {
         (entry["adapt"], entry["distractors"]): entry["accuracy"] for entry in entries
