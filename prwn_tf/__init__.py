@@ -5,9 +5,17 @@ It must come before TensorFlow all the same, because TensorFlow reads the choice
 its CPU allocator once, while it loads.
 """
 
+import importlib
 import os
 import sys
 import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prwn_tf.model import FewShotModel
+    from prwn_tf.serving.classifier import FewShotClassifier
+
+__all__ = ["FewShotClassifier", "FewShotModel"]
 
 __version__ = "0.2.0"
 
@@ -25,3 +33,19 @@ if _ALLOCATOR not in os.environ:
         )
     else:
         os.environ[_ALLOCATOR] = "true"
+
+_CLASSES = {
+    "FewShotClassifier": "prwn_tf.serving.classifier:FewShotClassifier",
+    "FewShotModel": "prwn_tf.model:FewShotModel",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a class when it is asked for, and TensorFlow with it."""
+    if name not in _CLASSES:
+        raise AttributeError(f"module 'prwn_tf' has no attribute {name!r}")
+    return importlib.import_module("prwn_tf.imports").load(_CLASSES[name])
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

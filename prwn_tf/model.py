@@ -10,6 +10,7 @@ from prwn_tf.encoders.policy import policy_scope
 from prwn_tf.episodes import resplits
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import EmbeddedEpisode, Head
+from prwn_tf.notebook import NotebookModel
 from prwn_tf.regularizers.base import Context, Regularizer
 
 Logs = dict[str, tf.Tensor]
@@ -23,7 +24,8 @@ class OptimizerGroup(NamedTuple):
     variables: list[keras.Variable]
 
 
-class FewShotModel(keras.Model):
+@keras.saving.register_keras_serializable("prwn_tf")
+class FewShotModel(NotebookModel):
     """Learns an embedding in which a head can classify from a few examples.
 
     Args:
@@ -33,6 +35,7 @@ class FewShotModel(keras.Model):
 
     Attributes:
         head_optimizer: moves the head's variables, if the common one does not.
+        image_shape: height, width and channels; known once it is built.
 
     Example:
         model = FewShotModel(Conv4(), PrototypeHead(), [Walk(WalkConfig())])
@@ -90,6 +93,7 @@ class FewShotModel(keras.Model):
         return [OptimizerGroup("optimizer", self.optimizer, rest), *groups]
 
     def build(self, input_shape: tuple) -> None:
+        self.image_shape = tuple(input_shape[1:])
         with policy_scope(self.encoder.dtype_policy):
             self.encoder.build(input_shape)
         shape = self.encoder.compute_output_shape(input_shape)

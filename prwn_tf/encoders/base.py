@@ -3,10 +3,11 @@
 import keras
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.remembered import Remembered
 from prwn_tf.settings import EncoderPart
 
 
-class Encoder(keras.Model):
+class Encoder(Remembered, keras.Model):
     """Turns images into embeddings: [B, H, W, C] -> [B, D].
 
     Pixels are numbers from 0 to 1, whatever the data set; an encoder that wants another

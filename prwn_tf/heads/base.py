@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
 from prwn_tf.errors import UserError
+from prwn_tf.remembered import Remembered
 from prwn_tf.settings import Part
 
 
@@ -31,7 +32,7 @@ class Answer(NamedTuple):
     own: Any = ()  # what only the head's loss looks at: edges, scores of other nodes
 
 
-class Head(keras.layers.Layer, abc.ABC):
+class Head(Remembered, keras.layers.Layer, abc.ABC):
     """Answers an episode from embeddings alone, never from pixels.
 
     Shapes may have any number of leading axes, so that evaluation answers many

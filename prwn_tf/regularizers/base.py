@@ -10,6 +10,7 @@ import tensorflow as tf
 from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import Answer, EmbeddedEpisode
+from prwn_tf.remembered import Remembered
 from prwn_tf.settings import Term
 
 
@@ -37,7 +38,7 @@ class Terms(NamedTuple):
     statistics: Mapping[str, tf.Tensor] = {}
 
 
-class Regularizer(keras.layers.Layer, abc.ABC):
+class Regularizer(Remembered, keras.layers.Layer, abc.ABC):
     """A loss on top of the head's; a layer, so that its variables are trained and kept.
 
     A player has an `optimizer` of its own. Its variables then learn nothing from the

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.multiclass import check_classification_targets
 
 from prwn_tf.config import ADAPTATIONS
 from prwn_tf.serving import classifier_file, inputs, models
@@ -20,6 +21,9 @@ from prwn_tf.serving.models import ServedModel
 
 if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
+
+
+MAX_NAMES = 8  # of classes in a text
 
 
 class Answers(NamedTuple):
@@ -36,10 +40,11 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     """Classifies images by the nearest prototype, after scikit-learn's conventions.
 
     Images are an array [n, height, width] or [n, height, width, channels] of any size,
-    or a list of arrays, file paths or encoded images.
+    a list of arrays, file paths or encoded images, one of these, or a folder.
 
     Args:
-        model: a `ServedModel`, or the folder of an export or of a finished run.
+        model: the name of a released model (`prwn_tf.released.MODELS`), the folder of
+            an export or of a finished run, or what the constructors below made.
         adapt: what unlabelled images do in `fit`: nothing ("none"), move the
             prototypes ("refine"), or only those do that the walk trusts ("filter").
             By default "filter" if there are any.
@@ -52,12 +57,15 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             without them.
 
     Example:
-        classifier = FewShotClassifier.from_export("exported/")
-        classifier.fit(["a.png", "b.png"], ["cat", "dog"]).predict(["c.png"])
+        classifier = FewShotClassifier("exported/")
+        classifier.fit("examples/", unlabeled="more/")  # a folder for each class
+        classifier.fit(["a.png", "b.png"], ["cat", "dog"]).predict("c.png")
     """
 
     def __init__(
-        self, model: ServedModel | str | os.PathLike, adapt: str | None = None
+        self,
+        model: ServedModel | str | os.PathLike = "omniglot-prwn",
+        adapt: str | None = None,
     ):
         self.model = model
         self.adapt = adapt
@@ -74,7 +82,10 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     @classmethod
     def from_model(
-        cls, model: "FewShotModel", image_shape: tuple[int, ...], **settings: Any
+        cls,
+        model: "FewShotModel",
+        image_shape: tuple[int, ...] | None = None,
+        **settings: Any,
     ):
         """Returns a classifier with a model in memory, whatever its encoder."""
         return cls(models.from_model(model, image_shape), **settings)
@@ -82,11 +93,16 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def fit(
         self,
         images: Any,
-        labels: Any,
+        labels: Any = None,
         unlabeled: Any = None,
         adapt: str | None = None,
     ) -> "FewShotClassifier":
-        """Learns the classes from any number of images of each, one at least."""
+        """Learns the classes from any number of images of each, one at least.
+
+        Without labels, images are a folder with a folder of images for each class.
+        """
+        if labels is None:
+            images, labels = inputs.by_folders(images)
         self._adaptation(adapt, unlabeled)  # both raise before anything is embedded
         _encode_labels(labels, inputs.count(images))
         model = self._open_model()
@@ -178,9 +194,17 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         )
         classifier_file.write(pathlib.Path(path), fitted, self._open_model())
 
+    def export(self, folder: str | os.PathLike) -> None:
+        """Writes the model as a SavedModel that TensorFlow alone can serve."""
+        from prwn_tf.serving import export
+
+        export.write(self._open_model(), pathlib.Path(folder))
+
     @classmethod
     def load(
-        cls, path: str | os.PathLike, model: ServedModel | str | os.PathLike
+        cls,
+        path: str | os.PathLike,
+        model: "ServedModel | FewShotModel | str | os.PathLike" = "omniglot-prwn",
     ) -> "FewShotClassifier":
         """Returns the classifier that `save` wrote, for the same model."""
         classifier = cls(model)
@@ -217,8 +241,24 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.model, ServedModel):
             return self.model
         if getattr(self, "_path", None) != self.model:
-            self._model, self._path = models.open_model(self.model), self.model
+            self._model, self._path = models.served(self.model), self.model
         return self._model
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
+        text = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "classes_"):
+            return text
+        names = list(map(str, self.classes_))
+        if len(names) > MAX_NAMES:
+            names[MAX_NAMES:] = [f"{len(names) - MAX_NAMES} more"]
+        return f"{text} of {len(self.classes_)} classes: {', '.join(names)}"
+
+    def __sklearn_tags__(self) -> Any:
+        """Returns what scikit-learn may expect: images have more than two axes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.transformer_tags.preserves_dtype = []  # embeddings are float32
+        return tags
 
     def _check_fitted(self) -> None:
         """Raises unless classes were learned."""
@@ -233,9 +273,10 @@ def _encode_labels(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
         labels = labels.astype(str)
     if labels.ndim != 1 or labels.dtype.kind not in "biufU":
         raise InputError(
-            "labels must be a list of strings or numbers, one for each image, found "
-            f"an array of shape {labels.shape} and type {labels.dtype}"
+            "Unknown label type: labels must be a list of strings or numbers, one for "
+            f"each image, found an array of shape {labels.shape}, type {labels.dtype}"
         )
+    check_classification_targets(labels)
     if len(labels) != images:
         raise InputError(f"found {images} images and {len(labels)} labels")
     names, codes = np.unique(labels, return_inverse=True)

@@ -1,6 +1,7 @@
 """Images as people have them, in arrays, files or bytes -> pixels in batches."""
 
 import os
+import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,14 +11,15 @@ from prwn_tf.data import raw
 from prwn_tf.errors import UserError
 from prwn_tf.images.decoder import Decoder
 from prwn_tf.images.header import UnusableImageError
+from prwn_tf.serving import folders
 from prwn_tf.serving.models import ServedModel
 
 CHANNELS = (1, 3, 4)
 # Kinds of Pillow's images whose numbers are not shades of gray, or of red, green, blue.
 PILLOW_MODES = ("P", "PA", "LA", "La", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 FORMS = (
-    "an array [images, height, width] or [images, height, width, channels], or a list "
-    "of arrays, file paths or encoded images"
+    "an array [images, height, width] or [images, height, width, channels], a list of "
+    "arrays, file paths or encoded images, one of these, or a folder of images"
 )
 
 
@@ -33,9 +35,30 @@ class LoadedBatch(NamedTuple):
     problems: dict[int, str]  # place -> why it is not among them
 
 
+def listed(images: Any) -> Any:
+    """Returns a single image and those of a folder as a list, all else as it is."""
+    if isinstance(images, str | os.PathLike) and os.path.isdir(images):
+        return folders.images(pathlib.Path(images), "images").paths
+    one = isinstance(images, str | os.PathLike | bytes) or _is_pillow(images)
+    return [images] if one else images
+
+
+def by_folders(images: Any) -> tuple[list[str], list[str]]:
+    """Returns the images of a folder of class folders, and the class of each."""
+    if not isinstance(images, str | os.PathLike):
+        raise InputError(
+            "FewShotClassifier requires y to be passed, but the target y is None; give "
+            "a label for each image, or a folder with a folder of images for each class"
+        )
+    classes = folders.support(pathlib.Path(images))
+    labels = [name for name, paths in classes.items() for _ in paths]
+    return [path for paths in classes.values() for path in paths], labels
+
+
 def count(images: Any) -> int:
     """Returns the number of images in any of the forms."""
-    if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
+    images = listed(images)
+    if not hasattr(images, "__len__"):
         raise InputError(f"images must be {FORMS}, found {type(images).__name__}")
     return len(images)
 
@@ -62,7 +85,7 @@ def embeddings(images: Any, model: ServedModel) -> np.ndarray:
 
 def embedding_batches(images: Any, model: ServedModel) -> Iterator[np.ndarray]:
     """Embeds images a batch at a time: -> [B, D], [B, D], ..."""
-    images = _as_array(images)
+    images = _as_array(listed(images))
     for batch in batches(images, model):
         for place, reason in batch.problems.items():
             image = images[place]
@@ -91,10 +114,14 @@ def as_bytes(pixels: np.ndarray) -> np.ndarray:
 
 def _as_array(value: Any) -> Any:
     """Converts tensors, series and Pillow's images to arrays of NumPy."""
-    if getattr(value, "mode", None) in PILLOW_MODES and hasattr(value, "convert"):
+    if _is_pillow(value) and value.mode in PILLOW_MODES:
         value = value.convert("RGBA")
     known = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
     return np.asarray(value) if known else value
+
+
+def _is_pillow(value: Any) -> bool:
+    return hasattr(value, "mode") and hasattr(value, "convert")
 
 
 def _with_channels(pixels: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Models that are ready to embed images: an export, a run's workdir, or in memory."""
 
+import os
 import pathlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from prwn_tf.serving.preprocess import Preprocess
 
 if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
+    from prwn_tf.serving.signatures import Signatures
 
 KERAS_FILES = (b"PK\x03\x04", b"\x89HDF")  # how files of Keras begin
 
@@ -26,6 +28,7 @@ class ServedModel:
         path: where it was opened; None if it was in memory.
         preprocess: what images go through first.
         about: what is known of it, as in an export's manifest.
+        signatures: what it can be exported as; None of an export.
     """
 
     def __init__(
@@ -34,10 +37,12 @@ class ServedModel:
         embed: Callable[[np.ndarray], np.ndarray],
         preprocess: Preprocess,
         about: dict[str, Any],
+        signatures: "Signatures | None" = None,
     ):
         self.path = path
         self.preprocess = preprocess
         self.about = about
+        self.signatures = signatures
         self._embed = embed
 
     @property
@@ -70,7 +75,13 @@ class ServedModel:
         return open_model, (self.path,)
 
     def __repr__(self) -> str:
-        return f"ServedModel({str(self.path)!r})"
+        method, dataset = self.about.get("method"), self.about.get("dataset")
+        kind = "drawings" if self.preprocess.drawings else "photographs"
+        where = f"{self.path}: " if self.path else ""
+        return (
+            f"<{where}{method} trained on {dataset}, {kind} of {self.preprocess.size} "
+            f"pixels to {self.size} numbers>"
+        )
 
 
 def check(path: pathlib.Path) -> None:
@@ -95,6 +106,14 @@ def check(path: pathlib.Path) -> None:
         )
 
 
+def served(model: "ServedModel | FewShotModel | str | os.PathLike") -> ServedModel:
+    """Returns a model that is ready: itself, from memory, by its name or folder."""
+    if isinstance(model, ServedModel):
+        return model
+    named = isinstance(model, str | os.PathLike)
+    return open_model(model) if named else from_model(model)
+
+
 def open_model(path: str | pathlib.Path) -> ServedModel:
     """Opens a released model by its name, or the one in a folder, of either kind."""
     path = released.model(path)
@@ -109,7 +128,7 @@ def open_workdir(path: str | pathlib.Path) -> ServedModel:
     path = pathlib.Path(path)
     signatures, about = signatures_lib.load_run(path)
     embed = _on_arrays(signatures.functions["embed"])
-    return ServedModel(path, embed, signatures.preprocess, about)
+    return ServedModel(path, embed, signatures.preprocess, about, signatures)
 
 
 def open_export(path: str | pathlib.Path) -> ServedModel:
@@ -134,18 +153,27 @@ def open_export(path: str | pathlib.Path) -> ServedModel:
     return ServedModel(path, _on_arrays(embed, saved), preprocess, about)
 
 
-def from_model(model: "FewShotModel", image_shape: tuple[int, ...]) -> ServedModel:
+def from_model(
+    model: "FewShotModel", image_shape: tuple[int, ...] | None = None
+) -> ServedModel:
     """Serves a model in memory as it is now, whatever its encoder.
 
     Args:
-        image_shape: the height, width and channels that it was built for.
+        image_shape: height, width and channels; by default those it was built for.
     """
     from prwn_tf.serving.signatures import Signatures
 
-    preprocess = Preprocess.of_shape(tuple(image_shape), "in memory")
+    shape = tuple(image_shape or model.image_shape)
+    preprocess = Preprocess.of_shape(shape, "data in memory")
     signatures = Signatures(model, preprocess)
     embed = _on_arrays(signatures.functions["embed"])
-    return ServedModel(None, embed, preprocess, signatures.about())
+    about = {
+        "method": repr(model),
+        "dataset": "data in memory",
+        **signatures.about(),
+        "accuracy": [],
+    }
+    return ServedModel(None, embed, preprocess, about, signatures)
 
 
 def _on_arrays(function: Callable, *kept: Any) -> Callable[[np.ndarray], np.ndarray]:

@@ -159,6 +159,31 @@ def test_ink_on_a_transparent_ground(fitted, queries):
         np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-4)
 
 
+def test_one_image_and_a_folder(model, images, tmp_path):
+    folders = {name: images[index][:2] for index, name in enumerate(NAMES)}
+    made.write_folders(tmp_path / "examples", folders)
+    made.write_folders(tmp_path, {"new": images[1][3:5]})
+    classifier = FewShotClassifier(model).fit(
+        tmp_path / "examples", unlabeled=images[0]
+    )
+    assert repr(classifier).endswith(" of 3 classes: ant, bee, cat")
+    assert len(classifier.predict(str(tmp_path / "new"))) == 2
+    path = tmp_path / "new" / "00.png"
+    expected = classifier.predict([path]).tolist()
+    for one in (path, str(path), path.read_bytes()):
+        assert classifier.predict(one).tolist() == expected
+    with pytest.raises(InputError, match=r"image 0 \(none.png\) cannot be read"):
+        classifier.predict("none.png")
+    with pytest.raises(InputError, match="requires y to be passed"):
+        FewShotClassifier(model).fit(images[0])
+
+
+def test_many_classes_are_not_all_named(model, images):
+    labels = np.arange(len(images[0]))
+    classifier = FewShotClassifier(model).fit(images[0], labels)
+    assert repr(classifier).endswith(" of 20 classes: 0, 1, 2, 3, 4, 5, 6, 7, 12 more")
+
+
 def test_images_of_different_sizes(fitted, queries):
     wide = np.repeat(queries[:2], 3, axis=2)
     small, first, second = fitted.transform([queries[0], *wide])
@@ -177,8 +202,9 @@ def test_colour_stays_colour(color_model):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ("cat.png", "found str"),
-        (b"\x89PNG", "found bytes"),
+        ("cat.png", r"image 0 \(cat.png\) cannot be read"),
+        (b"\x89PNG", "image 0 is not a JPEG"),
+        (7, "found int"),
         (np.zeros((28, 28)), r"shape \(28, 28\)"),
         (np.zeros((28, 28, 3)), r"shape \(28, 28, 3\)"),
         (np.zeros((2, 28, 28, 2)), r"shape \(2, 28, 28, 2\)"),
