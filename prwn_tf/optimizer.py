@@ -1,6 +1,7 @@
 """How weights are moved."""
 
 import dataclasses
+from typing import ClassVar
 
 from prwn_tf.settings import MAX_INT, Settings, require, setting
 
@@ -15,13 +16,17 @@ class OptimizerConfig(Settings):
         weight_decay: w adds w / 2 * |kernel|^2 of every convolution to the loss.
     """
 
+    group: ClassVar[str] = "optimizer"
+
     kind: str = setting(
         "adam",
         "What moves weights; sgd has Nesterov's momentum.",
         ("adam", "sgd"),
         flag="optimizer",
     )
-    learning_rate: float = setting(1e-3, "Rate at the start.", "(0, inf)")
+    learning_rate: float = setting(
+        1e-3, "Rate at the start.", "(0, inf)", also=("lr", "rate")
+    )
     halve_at: tuple[int, ...] = setting(
         (), "Steps at which the rate is halved, or multiplied by --rate_factor."
     )

@@ -118,10 +118,18 @@ class WalkConfig(Term):
     implementation: ClassVar = "prwn_tf.regularizers.walk:Walk"
 
     weight: float = setting(
-        1.0, "Weight of the walk in the loss; 0 leaves it out.", "[0, inf)"
+        1.0,
+        "Weight of the walk in the loss; 0 leaves it out.",
+        "[0, inf)",
+        symbol="lambda",
+        also=("lambda_walk", "rw_weight"),
     )
-    steps: int = setting(3, "Most steps of the walker from point to point.", "[0, inf)")
-    decay: float = setting(0.7, "Weight of t inner steps: decay ** t.", "(0, 1]")
+    steps: int = setting(
+        3, "Most steps of the walker from point to point.", "[0, inf)", symbol="tau"
+    )
+    decay: float = setting(
+        0.7, "Weight of t inner steps: decay ** t.", "(0, 1]", symbol="alpha"
+    )
     visit_weight: float = setting(
         1.0,
         "Weight of visiting all points, beside coming home.",

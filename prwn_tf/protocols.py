@@ -5,6 +5,7 @@ Where a source is silent the decision is ours and marked so, or stands in the RE
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Sequence
 
 from prwn_tf import authors, dataset_names
@@ -23,6 +24,13 @@ from prwn_tf.task import Prepared, Task
 def protocol(task: Task) -> TrainConfig:
     """Returns the published configuration for a task."""
     return _PROTOCOLS[dataset_names.kind(task.dataset)](task)
+
+
+def authors_of(trained_as: str) -> str:
+    """Returns who published a protocol, from its name in `Method.trained_as`."""
+    name = {"prwn": "ayyad2021"}.get(trained_as, trained_as)
+    author, year = re.match(r"([a-z]+)(\d{4})", name).groups()
+    return f"{author.capitalize()} et al. {year}"
 
 
 def _glyphs(task: Task) -> TrainConfig:
@@ -255,5 +263,6 @@ _PROTOCOLS: dict[str, Callable[[Task], TrainConfig]] = {
 }
 
 DATASETS: Sequence[str] = tuple(_PROTOCOLS)  # or kinds of them
+PUBLISHED = ("omniglot", "mini", "tiered")  # the rest of the settings are ours
 # What they are like is decided when they are prepared.
 ANY_SIZE = ("mini", "tiered", "folder", "tfds")

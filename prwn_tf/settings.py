@@ -69,6 +69,8 @@ def setting(
     methods: tuple[str, ...] = (),
     may_change: bool = False,
     training_only: bool = False,
+    symbol: str = "",
+    also: tuple[str, ...] = (),
 ) -> Any:
     """Declares a field that a flag sets.
 
@@ -81,8 +83,12 @@ def setting(
         may_change: whether a resumed run may change it: length, logging or device.
         training_only: whether an encoder with another value still computes the same
             from the same weights, outside of training.
+        symbol: what the paper calls it.
+        also: what other libraries call it.
     """
     allowed = Interval(within) if isinstance(within, str) and within else Choice(within)
+    if symbol:
+        text = f"{text.rstrip('.')} ({symbol} in the paper)."
     metadata = {
         "text": text,
         "within": allowed,
@@ -90,6 +96,7 @@ def setting(
         "methods": methods,
         "may_change": may_change,
         "training_only": training_only,
+        "also": (*([symbol] if symbol else []), *also),
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -98,6 +105,7 @@ class Settings:
     """A group of settings: the base of frozen dataclasses of `setting` fields."""
 
     prefix: ClassVar[str] = ""  # of its flags
+    group: ClassVar[str] = "expert"  # where help lists them
 
     @classmethod
     def flags(cls) -> dict[str, dataclasses.Field]:
@@ -136,6 +144,7 @@ class Part(Settings):
 
     name: ClassVar[str]
     implementation: ClassVar[str] = ""
+    group: ClassVar[str] = "encoders and heads"
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -152,6 +161,7 @@ class EncoderPart(Part):
 class Term(Part):
     """A term of the loss that can join any head; weight 0 leaves it out."""
 
+    group: ClassVar[str] = "losses"
     weight: float
 
     def points_needed(self) -> int:

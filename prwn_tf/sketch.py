@@ -2,8 +2,9 @@
 
     python -m prwn_tf.sketch --output=sketches
 
-Five things, each by many hands, in dark ink on white paper. Among the unlabelled
-images, and some of the queries, are things of other kinds: distractors.
+Five things, each by many hands, in dark ink on white paper. Among the
+unlabelled images, and some of the queries, are things of other kinds:
+distractors.
 """
 
 import itertools
@@ -16,7 +17,7 @@ from prwn_tf import cli, files
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output", "sketches", "Folder to draw into.")
 flags.DEFINE_integer("examples", 1, "Labelled drawings of each thing.", lower_bound=1)
-flags.DEFINE_integer("seed", 0, "Of the hands.", lower_bound=0)
+flags.DEFINE_integer("seed", 0, "Draws other hands.", lower_bound=0)
 
 SIZE = 105  # as Omniglot's drawings
 QUERIES, UNLABELED = 12, 8  # drawings of each thing

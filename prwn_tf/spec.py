@@ -10,10 +10,27 @@ from prwn_tf.settings import REQUIRED, Settings, setting
 class EpisodeSpec(Settings):
     """How an episode is made up: N = way classes, K = shot labelled images of each."""
 
-    way: int = setting(REQUIRED, "Classes that an episode tells apart.", "[2, inf)")
-    shot: int = setting(REQUIRED, "Labelled images a class of an episode.", "[1, inf)")
+    group: ClassVar[str] = "episodes"
+
+    way: int = setting(
+        REQUIRED,
+        "Classes that an episode tells apart.",
+        "[2, inf)",
+        symbol="N",
+        also=("n_way", "num_classes"),
+    )
+    shot: int = setting(
+        REQUIRED,
+        "Labelled images a class of an episode.",
+        "[1, inf)",
+        symbol="K",
+        also=("k_shot", "n_shot"),
+    )
     query: int = setting(
-        REQUIRED, "Images a class that it is asked to label.", "[1, inf)"
+        REQUIRED,
+        "Images a class that it is asked to label.",
+        "[1, inf)",
+        also=("n_query", "queries"),
     )
     unlabeled: int = setting(0, "Its unlabelled images a class.", "[0, inf)")
     distractors: int = setting(

@@ -6,9 +6,10 @@ With no flags it draws its own data and shows in minutes that the walk helps:
     python -m prwn_tf.train --dataset=omniglot --workdir=runs/omniglot
     python -m prwn_tf.train --flagfile=flags/omniglot/prwn.flags
 
-A flag that is left out takes the published value for the data set and method;
-config.json in the workdir then shows all of them. --way, --shot and the like
-describe validation and test, --train_way and its sisters the training.
+A flag that is left out takes the published value for the data set and method:
+--dataset=mini --method=pn --help shows those, --print_config where each comes
+from. --way, --shot and the like describe validation and test, --train_way and
+its sisters the training.
 Interrupt it when you like; the same command continues where it stopped.
 """
 
@@ -17,7 +18,7 @@ import dataclasses
 from absl import flags
 
 from prwn_tf import cli, methods, released
-from prwn_tf.cli import define, read
+from prwn_tf.cli import configured, define, read
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
@@ -33,6 +34,11 @@ define.define_data_flags()
 flags.DEFINE_string("workdir", None, "Folder of the run; default: runs/ and its task.")
 flags.DEFINE_string(
     "init_from", None, "Folder of a finished run, with whose encoder training begins."
+)
+flags.DEFINE_boolean(
+    "print_config",
+    False,
+    "Print all settings as a flagfile, by where they come from, and do nothing else.",
 )
 flags.DEFINE_boolean("restart", False, "Delete the run in the workdir and start over.")
 flags.DEFINE_boolean(
@@ -50,6 +56,9 @@ flags.adopt_module_key_flags(define)
 
 def main() -> None:
     config = read.train_config()
+    if FLAGS.print_config:
+        print(configured.flagfile(config))
+        return
     comparing = _comparing(config)
     workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
     with workdir.taken():
@@ -148,4 +157,4 @@ def default_workdir(config: TrainConfig) -> str:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(main, defaults=configured.defaults)

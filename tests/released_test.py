@@ -69,7 +69,7 @@ def test_the_programs_are_listed(capsys, monkeypatch):
     mains = {
         path.stem
         for path in (ROOT / "prwn_tf").glob("*.py")
-        if "cli.run(main)" in path.read_text()
+        if "cli.run(main" in path.read_text()
     }
     assert mains == {*__main__.PROGRAMS}
 

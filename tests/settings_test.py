@@ -118,12 +118,9 @@ def test_a_new_term_takes_two_edits(tmp_path):
             [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True
         )
 
-    told = run("-m", "prwn_tf.train", "--helpshort").stdout
-    assert "--fog_weight: Weight of the fog in the loss.\n    (a number)" in told
-    assert (
-        "--fog_depth: How deep the fog is.\n    (an integer in the range [1, 9])"
-        in told
-    )
+    told = run("-m", "prwn_tf.train", "--help").stdout
+    assert "\n  --fog_weight=0.0         Weight of the fog in the loss.\n" in told
+    assert "\n  --fog_depth              How deep the fog is. In [1, 9].\n" in told
     assert run("-c", SHOW).stdout == "FogConfig(weight=0.0, depth=3)\n"
     shown = run("-c", SHOW, "--regularizers=walk,fog", "--fog_depth=2").stdout
     assert shown == "FogConfig(weight=0.25, depth=2)\n"

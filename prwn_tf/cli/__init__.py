@@ -9,11 +9,11 @@ import os
 import pathlib
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from absl import app, flags, logging
 
-from prwn_tf.cli import flagfiles
+from prwn_tf.cli import flagfiles, parse
 from prwn_tf.errors import Stopped, StorageError, UserError
 from prwn_tf.imports import load_tensorflow
 
@@ -26,13 +26,22 @@ OUT_OF_MEMORY = (
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}  # or not to be written
 
 
-def run(main: Callable[[], None]) -> None:
-    """Runs a program and turns its errors into one line and an exit code."""
+def run(
+    main: Callable[[], None], defaults: Callable[[], Mapping[str, str]] = dict
+) -> None:
+    """Runs a program and turns its errors into one line and an exit code.
+
+    Args:
+        defaults: answers the defaults that depend on other flags, for --help.
+    """
     sys.argv[1:] = flagfiles.located(sys.argv[1:])
     flagfiles.check(sys.argv[1:])
     try:
         try:
-            app.run(functools.partial(_guarded, main))
+            app.run(
+                functools.partial(_guarded, main),
+                flags_parser=functools.partial(parse.parsed, defaults=defaults),
+            )
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()

@@ -6,6 +6,8 @@ from absl import flags
 
 from prwn_tf import dataset_names
 
+flags.disclaim_key_flags()  # the flag is that of whoever has it defined here
+
 
 class Parser(flags.ArgumentParser):
     """Takes the name of a data set of one of some kinds, as a flag."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from absl import flags
 
 from prwn_tf import cli, imports, methods, protocols, settings
-from prwn_tf.cli import dataset, flagfiles
+from prwn_tf.cli import dataset, flagfiles, show, words
 from prwn_tf.config import (
     ASKED,
     ENCODERS,
@@ -41,23 +41,27 @@ def define_data_flags() -> None:
 def define_task_flags(
     *,
     several: bool = False,
-    default_episodes: str = "3000; glyphs and folder 1000, spiral and circles 600",
+    default_episodes: str = "",
 ) -> None:
     """Defines the task to be good at: validation and test episodes.
 
     Args:
         several: whether each flag takes several numbers, for `task_specs`.
-        default_episodes: in words.
+        default_episodes: in words, where help does not show it.
     """
     fields = EpisodeSpec.flags()
     for name in ASKED:
+        _note(name, EpisodeSpec, fields[name])
         text, within = (fields[name].metadata[key] for key in ("text", "within"))
         if several:
             define_integers(name, None, text, lower_bound=int(within.low))
         else:
             flags.DEFINE_integer(name, None, text, lower_bound=int(within.low))
     field = TrainConfig.flags()["eval_episodes"]
-    text = f"{field.metadata['text'].rstrip('.')}; default: {default_episodes}."
+    text = field.metadata["text"]
+    if default_episodes:
+        text = f"{text.rstrip('.')}; default: {default_episodes}."
+    _note("eval_episodes", EpisodeSpec, field)
     _define("eval_episodes", TrainConfig, field, text)
 
 
@@ -191,10 +195,18 @@ def _part_names(arguments: Sequence[str]) -> Iterator[str]:
             yield from (value if equals else following or "").split(",")
 
 
+def _note(name: str, group: type[Settings], field: dataclasses.Field) -> None:
+    """Notes where help lists the flag of a setting, and what others call it."""
+    show.GROUPS.setdefault(name, group.group)
+    for other in field.metadata["also"]:
+        words.SYNONYMS.setdefault(other, name)
+
+
 def _define(
     name: str, group: type[Settings], field: dataclasses.Field, text: str
 ) -> None:
     """Defines the flag of a setting; unset, it takes the published value."""
+    _note(name, group, field)
     within, kind = field.metadata["within"], settings.kind(group, field)
     if kind is bool:
         flags.DEFINE_boolean(name, None, text)

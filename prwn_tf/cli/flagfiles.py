@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from absl import flags
 
 from prwn_tf import released
+from prwn_tf.cli import words
 
 FLAG = "flagfile"
 
@@ -30,6 +31,19 @@ def check(arguments: Sequence[str]) -> None:
     for problem in _problems(list(arguments), seen=set()):
         print(problem, file=sys.stderr)
         sys.exit(1)
+
+
+def paths(arguments: Sequence[str]) -> Iterator[pathlib.Path]:
+    """Yields the flagfiles that arguments name, and those that these name."""
+    waiting, seen = list(arguments), set()
+    while found := [pathlib.Path(released.flagfile(n)) for _, n in _flagfiles(waiting)]:
+        waiting = []
+        for path in found:
+            if path not in seen:
+                seen.add(path)
+                yield path
+                lines = path.read_text(encoding="utf-8").splitlines()
+                waiting += [line.strip() for line in lines]
 
 
 def _problems(arguments: list[str], seen: set[pathlib.Path]) -> Iterator[str]:
@@ -62,7 +76,7 @@ def _mistake(line: str) -> str | None:
     if not _known(first):
         near = difflib.get_close_matches(first, list(flags.FLAGS), n=1)
         hint = f"; did you mean --{near[0]}?" if near else ""
-        return f"unknown flag --{first}{hint}"
+        return words.meant(first) or f"unknown flag --{first}{hint}"
     if more:
         return f"{line!r} should be --{first}=VALUE, without spaces"
     if equals and name in flags.FLAGS:
