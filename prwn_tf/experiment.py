@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 import tqdm
 
-from prwn_tf import build, config_json, files, methods
+from prwn_tf import build, files, methods
 from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store.reader import ClassStore, training_store
 from prwn_tf.episodes import pipeline
@@ -19,12 +19,12 @@ from prwn_tf.evaluation import report
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
-from prwn_tf.training import loop, weights
+from prwn_tf.training import loop, monitor, projector, weights
 from prwn_tf.training.checkpoints import Checkpoints
-from prwn_tf.training.monitor import Monitor, write_projector
+from prwn_tf.training.monitor import Monitor
 from prwn_tf.training.workdir import Workdir
 
-MAX_PROJECTED = 1_000  # test images on TensorBoard's projector page, at most
+MAX_PROJECTED = 1_000  # images on TensorBoard's projector page, at most
 MAX_PROJECTED_NUMBERS = 2**22  # in all of their embeddings, at most
 
 
@@ -44,20 +44,20 @@ class Experiment:
     def train(self, flags_text: str = "") -> int:
         """Trains to the end of the config, from wherever the workdir is: its step."""
         start = self._start(flags_text)
-        with Monitor(self.workdir.tensorboard, start) as monitor:
+        with Monitor(self.workdir.tensorboard, start) as curves:
             if start == 0:
-                monitor.settings(_flat(self.config))
+                curves.settings(self.config)
                 if self.stores["train"].visible:
                     spec = methods.training_spec(self.config)
-                    monitor.episode(next(iter(self._episodes(0))), spec)
+                    curves.episode(next(iter(self._episodes(0))), spec)
             loop.train(
                 self.model,
                 self._episodes,
                 self.config,
                 self.workdir,
                 self.checkpoints,
-                monitor,
-                lambda step: self._validate(step, monitor),
+                curves,
+                lambda step: self._validate(step, curves),
                 start,
             )
         return max(start, self.config.episodes)
@@ -98,11 +98,11 @@ class Experiment:
             self.config.augment,
         )
 
-    def _validate(self, step: int, monitor: Monitor) -> None:
+    def _validate(self, step: int, curves: Monitor) -> None:
         [evaluation] = self.evaluate(
             "val", self.config.test, ["none"], self.config.validation_episodes
         )
-        monitor.validation(step, {"accuracy": evaluation.accuracy})
+        curves.validation(step, {"accuracy": evaluation.accuracy})
         self.checkpoints.save_best(step, evaluation.accuracy)
         # Not `print`, which would write into the progress bar.
         episodes = self.config.validation_episodes
@@ -131,15 +131,18 @@ class Experiment:
         losses = files.read_json(losses) if losses.exists() else {}
         result = report.result(config, step, seconds, evaluations, losses)
         files.write_json(self.workdir.result, result)
-        if self.stores["test"].visible:
-            self._project(embeddings)
+        accuracies = {each.adapt: each.accuracy for each in evaluations}
+        monitor.write_tests(self.workdir.tensorboard, step, accuracies)
+        if self.stores["val"].visible:
+            self._project(self.embed(self.stores["val"]))
         return evaluations
 
     def _project(self, embeddings: Embeddings) -> None:
-        store = self.stores["test"]
+        """Shows validation images, so that nobody is led to choose by those of test."""
+        store = self.stores["val"]
         most = max(1, min(MAX_PROJECTED, MAX_PROJECTED_NUMBERS // embeddings.shape[1]))
         rows = np.arange(min(most, len(store)))
-        write_projector(
+        projector.write(
             self.workdir.tensorboard,
             embeddings.gather(rows).numpy(),
             [store.names[label] for label in store.labels()[rows]],
@@ -185,14 +188,3 @@ def create(
             for split in ("val", "test")
         },
     )
-
-
-def _flat(config: TrainConfig) -> dict[str, str | int | float | bool]:
-    """Returns the config as TensorBoard's HParams page can show it."""
-    flat = {}
-    for name, value in config_json.to_dict(config).items():
-        nested = value if isinstance(value, dict) else {None: value}
-        for key, item in nested.items():
-            plain = isinstance(item, str | int | float | bool)
-            flat[f"{name}.{key}" if key else name] = item if plain else str(item)
-    return flat

@@ -1,8 +1,8 @@
 """A picture of an episode: what a model learns from and is asked.
 
 A row for each class: support framed green, queries blue, unlabelled images gray. Below
-them the distractor classes, framed red, and images of no class, framed yellow. A
-mini-batch is as many rows as columns.
+them the distractor classes, framed red, and images of no class, framed yellow; then a
+legend. A mini-batch is as many rows as columns.
 """
 
 import math
@@ -12,10 +12,12 @@ import numpy as np
 
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.images import lettering
 from prwn_tf.spec import BatchSpec
 
 MIN_PIXELS = 56  # pixels of an image in the picture
 FRAME = 3
+LEGEND_DOTS = 170  # of a letter, across the picture
 GREEN, BLUE, GRAY, RED, YELLOW = (
     (40, 160, 60),
     (40, 90, 220),
@@ -44,7 +46,8 @@ def picture(episode: Episode, spec: EpisodeSpec | BatchSpec) -> np.ndarray:
     known = [_blank(rows[0][0])] * (spec.shot + spec.query)
     rows += [[*known, *_framed(own, RED)] for own in by_class[spec.way :]]
     extra = _framed(points[spec.class_points :], YELLOW)
-    return _stacked([*rows, *_rows(extra, columns)])
+    images = _stacked([*rows, *_rows(extra, columns)])
+    return np.vstack([images, _legend(spec, images.shape[1])])
 
 
 def _rows(images: Sequence[np.ndarray], columns: int) -> list[Sequence[np.ndarray]]:
@@ -58,6 +61,27 @@ def _stacked(rows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     return np.vstack(
         [np.hstack([*row, *[blank] * (columns - len(row))]) for row in rows]
     )
+
+
+def _legend(spec: EpisodeSpec, width: int) -> np.ndarray:
+    """Returns what the colours mean, of those that are there: [height, width, 3]."""
+    meanings = [
+        ("labelled", GREEN, spec.shot),
+        ("to label", BLUE, spec.query),
+        ("unlabelled", GRAY, spec.unlabeled),
+        ("distractor", RED, spec.unlabeled * spec.distractors),
+        ("of no class", YELLOW, spec.extra),
+    ]
+    scale = max(lettering.SCALE, width // LEGEND_DOTS)  # TensorBoard shrinks pictures
+    high = lettering.DOTS * scale
+    lines = []
+    for text, color, count in meanings:
+        if count:
+            line = np.full((2 * high, width, 3), 255, np.uint8)
+            line[high // 2 : -high // 2, FRAME : FRAME + high] = color
+            lettering.write(line, text, high // 2, 2 * high, scale)
+            lines.append(line)
+    return np.vstack(lines)
 
 
 def _blank(image: np.ndarray) -> np.ndarray:

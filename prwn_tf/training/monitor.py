@@ -1,26 +1,24 @@
-"""TensorBoard: curves, settings, a picture of an episode, a map of embeddings."""
+"""TensorBoard: curves, settings, tests, pictures of an episode and of the walk."""
 
 import contextlib
+import json
 import logging
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-import numpy as np
 import tensorflow as tf
-from google.protobuf import text_format
 from tensorboard.compat.proto import event_pb2
-from tensorboard.plugins import projector
 from tensorboard.plugins.hparams import api as hparams
 
-from prwn_tf import files
-from prwn_tf.config import EpisodeSpec
+from prwn_tf import config_json
+from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
 from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
-from prwn_tf.errors import StorageError
-from prwn_tf.images import decoding
+from prwn_tf.images import chart
 from prwn_tf.spec import BatchSpec
 
-MAX_PIXELS = 84  # pixels of an image on the projector page, at most
+TESTS = ".test.v2"  # how the file of the tests ends
+LANDING = "landing/"  # statistics of the walk: coming home after so many inner steps
 
 
 class Monitor:
@@ -35,6 +33,7 @@ class Monitor:
         At 0 that is everything: settings and picture are of step 0, too.
         """
         self._directory = directory
+        self._landing: dict[str, float] = {}
         self._writer = tf.summary.create_noop_writer()
         with self._tolerant():
             for path in sorted(directory.glob("events.out.tfevents.*")):
@@ -65,10 +64,21 @@ class Monitor:
         """Writes the means of losses and statistics since the last report."""
         values = {**logs, "learning_rate": rate, "episodes_per_second": speed}
         self._scalars("train", step, values)
+        landing = {k: float(v) for k, v in logs.items() if k.startswith(LANDING)}
+        self._landing = {k.removeprefix(LANDING): v for k, v in landing.items()}
 
     def validation(self, step: int, values: Mapping[str, float]) -> None:
-        """Writes the accuracy on the validation episodes."""
+        """Writes the accuracy on the validation episodes, and how the walk lands."""
         self._scalars("validation", step, values)
+        if self._landing:
+            drawn = chart.bars(
+                list(self._landing.values()),
+                [name.removesuffix("_steps") for name in self._landing],
+                "how often the walker comes home",
+                "after so many steps from point to point",
+            )
+            with self._tolerant(), self._writer.as_default(step=step):
+                tf.summary.image("landing", drawn[None])
 
     def _scalars(self, group: str, step: int, values: Mapping[str, float]) -> None:
         with self._tolerant(), self._writer.as_default(step=step):
@@ -76,10 +86,20 @@ class Monitor:
                 tf.summary.scalar(f"{group}/{name}", value)
             self._writer.flush()
 
-    def settings(self, values: Mapping[str, str | int | float | bool]) -> None:
-        """Writes the run's settings for the HParams page."""
+    def settings(self, config: TrainConfig) -> None:
+        """Writes the run's settings: all as text, some for the HParams page."""
+        text = json.dumps(config_json.to_dict(config), indent=2)
+        # The page sorts settings by name, so each name begins with its place.
+        names = {k: f"{n:02} {k}" for n, k in enumerate(of_interest(config))}
+        metrics = {f"test/{each}": f"test accuracy, {each}" for each in ADAPTATIONS}
+        metrics["validation/accuracy"] = "validation accuracy"
         with self._tolerant(), self._writer.as_default(step=0):
-            hparams.hparams(dict(values))
+            tf.summary.text("config", f"```json\n{text}\n```")
+            hparams.hparams_config(
+                hparams=[hparams.HParam(v, display_name=k) for k, v in names.items()],
+                metrics=[hparams.Metric(k, display_name=v) for k, v in metrics.items()],
+            )
+            hparams.hparams({names[k]: v for k, v in of_interest(config).items()})
 
     def episode(self, episode: Episode, spec: EpisodeSpec | BatchSpec) -> None:
         """Writes a picture of an episode."""
@@ -87,71 +107,44 @@ class Monitor:
             tf.summary.image("episode", picture.picture(episode, spec)[None])
 
 
-def write_projector(
-    directory: pathlib.Path,
-    vectors: np.ndarray,
-    labels: Sequence[str],
-    images: np.ndarray,
+def of_interest(config: TrainConfig) -> dict[str, str | int | float]:
+    """Returns the settings in which runs differ most, the first first."""
+    return {
+        "method": config.method,
+        "dataset": config.dataset,
+        "shot": config.test.shot,
+        "walk_weight": config.walk.weight,
+        "walk_steps": config.walk.steps,
+        "walk_decay": config.walk.decay,
+        "learning_rate": config.optimizer.learning_rate,
+        "encoder": config.encoder,
+        "label_ratio": config.label_ratio,
+        "distractors": config.test.distractors,
+        "train_way": config.train.way,
+        "train_unlabeled": config.train.unlabeled,
+        "episodes": config.episodes,
+        "seed": config.seed,
+    }
+
+
+def write_tests(
+    directory: pathlib.Path, step: int, accuracies: Mapping[str, float]
 ) -> None:
-    """Writes images [n, H, W, C] at their embeddings [n, D], for the projector page."""
+    """Writes the accuracy on test episodes, in the place of an earlier one's."""
     try:
-        _write_projector(directory, vectors, labels, images)
-    except StorageError as error:
+        for path in directory.glob(f"events.*{TESTS}"):
+            path.unlink()
+        writer = tf.summary.create_file_writer(str(directory), filename_suffix=TESTS)
+        with contextlib.closing(writer), writer.as_default(step=step):
+            for name, accuracy in accuracies.items():
+                tf.summary.scalar(f"test/{name}", accuracy)
+    except (tf.errors.OpError, OSError) as error:
         _warn(directory, error)
-
-
-def _write_projector(
-    directory: pathlib.Path,
-    vectors: np.ndarray,
-    labels: Sequence[str],
-    images: np.ndarray,
-) -> None:
-    rows = ("\t".join(f"{value:.6g}" for value in vector) for vector in vectors)
-    files.write_text(directory / "projector" / "vectors.tsv", _lines(rows))
-    files.write_text(directory / "projector" / "labels.tsv", _lines(labels))
-    small = _small(images)
-    files.write_bytes(directory / "projector" / "images.png", _sprite(small))
-    config = projector.ProjectorConfig()
-    embedding = config.embeddings.add(
-        tensor_name="test embeddings",
-        tensor_path="projector/vectors.tsv",
-        metadata_path="projector/labels.tsv",
-    )
-    embedding.sprite.image_path = "projector/images.png"
-    embedding.sprite.single_image_dim.extend(small.shape[2:0:-1])
-    text = text_format.MessageToString(config)
-    files.write_text(directory / "projector_config.pbtxt", text)
 
 
 def _warn(directory: pathlib.Path, error: Exception) -> None:
     reason = str(error).splitlines()[0]
     logging.warning("nothing more is written to %s: %s", directory, reason)
-
-
-def _grid(images: np.ndarray) -> np.ndarray:
-    """Returns one image: [rows, columns, H, W, C] -> [rows * H, columns * W, C]."""
-    rows, columns, height, width, channels = images.shape
-    turned = images.transpose([0, 2, 1, 3, 4])
-    return turned.reshape([rows * height, columns * width, channels])
-
-
-def _small(images: np.ndarray) -> np.ndarray:
-    """Returns images [n, H, W, C] of uint8, no larger than the page shows them."""
-    height, width = (min(side, MAX_PIXELS) for side in images.shape[1:3])
-    if (height, width) == images.shape[1:3]:
-        return images
-    return decoding.shrink(images, height, width).numpy()
-
-
-def _sprite(images: np.ndarray) -> bytes:
-    side = int(np.ceil(np.sqrt(len(images))))
-    padding = [(0, side * side - len(images))] + [(0, 0)] * 3
-    square = np.pad(images, padding).reshape([side, side, *images.shape[1:]])
-    return tf.io.encode_png(_grid(square)).numpy()
-
-
-def _lines(texts: Iterable[str]) -> str:
-    return "".join(f"{text}\n" for text in texts)
 
 
 def _drop_after(path: pathlib.Path, step: int) -> None:

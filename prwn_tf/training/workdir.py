@@ -28,6 +28,8 @@ OWN = {
     "data.json",
     "checkpoints",
     "tensorboard",
+    "projector",
+    "projector_config.pbtxt",
     "nan_report.json",
     "losses.json",
     "result.json",
@@ -39,6 +41,7 @@ OWN = {
     "analysis",
     "without_walk",
 }
+CURVES = "events.out.tfevents."  # how TensorBoard's files begin
 PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-datasets", "absl-py")
 
 
@@ -56,7 +59,9 @@ class Workdir:
 
     @property
     def tensorboard(self) -> pathlib.Path:
-        return self.path / "tensorboard"
+        """The folder itself, so that curves have its name; earlier runs had another."""
+        earlier = self.path / "tensorboard"
+        return earlier if earlier.exists() else self.path
 
     @property
     def result(self) -> pathlib.Path:
@@ -145,15 +150,16 @@ class Workdir:
     def _remove_leftovers(self) -> None:
         """Removes files that a killed process was about to rename."""
         leftovers = [each for name in OWN for each in self.path.glob(f".{name}.*.tmp")]
-        for folder in (self.checkpoints, self.tensorboard):
-            leftovers += folder.rglob(".*.tmp")
+        leftovers += self.checkpoints.rglob(".*.tmp")
+        for folder in (self.tensorboard, self.tensorboard / "projector"):
+            leftovers += folder.glob(".*.tmp")
         for path in leftovers:
             logging.warning("removing %s, left by a killed run", path)
             path.unlink()
 
     def _clear(self) -> None:
         for path in self.path.iterdir():
-            if path.name not in OWN:
+            if not _is_own(path.name):
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
@@ -161,7 +167,7 @@ class Workdir:
                 path.unlink()
 
     def _check_ours(self) -> None:
-        foreign = sorted(p.name for p in self.path.iterdir() if p.name not in OWN)
+        foreign = sorted(p.name for p in self.path.iterdir() if not _is_own(p.name))
         if foreign:
             raise UserError(
                 f"workdir {self.path} holds other files ({', '.join(foreign[:3])}) and "
@@ -249,6 +255,11 @@ class Workdir:
         files.write_text(self.path / "flags.txt", flags_text)
         files.write_json(self.path / "versions.json", versions())
         files.write_json(self._config, config_json.to_dict(config))
+
+
+def _is_own(name: str) -> bool:
+    """Returns whether a file or folder of a workdir may be of a run."""
+    return name in OWN or name.startswith(CURVES)
 
 
 def versions() -> dict[str, str]:

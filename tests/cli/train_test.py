@@ -31,7 +31,6 @@ def test_workdir_holds_the_whole_run(first_run):
         "versions.json",
         "label_split.json",
         "checkpoints",
-        "tensorboard",
         "result.json",
         "episodes.csv",
     }
@@ -92,8 +91,21 @@ def test_tensorboard_has_every_curve(first_run):
     ):
         assert sorted(curves[name]) == [2, 4, 6, 8, 10, 12], name
     assert sorted(curves["validation/accuracy"]) == [6, 12]
-    assert (workdir / "tensorboard" / "projector" / "vectors.tsv").exists()
-    assert (workdir / "tensorboard" / "projector_config.pbtxt").exists()
+    assert (workdir / "projector" / "vectors.tsv").exists()
+    assert (workdir / "projector_config.pbtxt").exists()
+
+
+def test_tensorboard_has_the_tests_the_config_and_pictures(first_run):
+    workdir, _ = first_run
+    shown = {(step, name) for step, name, _ in events(workdir)}
+    assert {(12, f"test/{adapt}") for adapt in ("none", "refine", "filter")} <= shown
+    assert {(0, "config"), (0, "episode"), (6, "landing"), (12, "landing")} <= shown
+    stored = json.loads((workdir / "result.json").read_text())
+    for row in stored["test"]:
+        curve = scalars(workdir)[f"test/{row['adapt']}"]
+        assert curve == {12: pytest.approx(row["accuracy"])}
+    labels = (workdir / "projector" / "labels.tsv").read_text()
+    assert labels.startswith("val")  # classes of validation
 
 
 def test_a_finished_run_is_not_run_again(first_run, data_dir, tmp_path):
@@ -221,7 +233,7 @@ def seconds(workdir: pathlib.Path, name: str) -> float:
 
 
 def events(workdir: pathlib.Path):
-    for path in (workdir / "tensorboard").glob("events.*"):
+    for path in workdir.glob("events.*"):
         for event in tf.compat.v1.train.summary_iterator(str(path)):
             for value in event.summary.value:
                 yield event.step, value.tag, value

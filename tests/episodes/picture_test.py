@@ -3,8 +3,10 @@ import numpy as np
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.images import lettering
 
 SPEC = EpisodeSpec(way=2, shot=1, query=3, unlabeled=2, distractors=1)
+LINE = 2 * lettering.HEIGHT  # of the legend, in a narrow picture
 CELL = picture.MIN_PIXELS + 4 * picture.FRAME
 
 
@@ -22,7 +24,7 @@ def cell(found, row, column):
 def test_every_image_has_its_place_and_frame():
     episode = Episode(images(1, 2, 1), images(2, 2, 3), images(3, 6))
     found = picture.picture(episode, SPEC)
-    assert found.shape == (3 * CELL, 6 * CELL, 3)
+    assert found.shape == (3 * CELL + 4 * LINE, 6 * CELL, 3)
     assert cell(found, 0, 0) == (picture.GREEN, 1)
     assert cell(found, 1, 3) == (picture.BLUE, 2)
     assert cell(found, 1, 5) == (picture.GRAY, 3)
@@ -33,7 +35,10 @@ def test_every_image_has_its_place_and_frame():
 def test_no_unlabelled_images():
     episode = Episode(images(1, 2, 1), images(2, 2, 3), images(3, 0))
     spec = EpisodeSpec(way=2, shot=1, query=3)
-    assert picture.picture(episode, spec).shape == (2 * CELL, 4 * CELL, 3)
+    found = picture.picture(episode, spec)
+    assert found.shape == (2 * CELL + 2 * LINE, 4 * CELL, 3)
+    marks = [found[2 * CELL + k * LINE + LINE // 2, 5].tolist() for k in range(2)]
+    assert marks == [[*picture.GREEN], [*picture.BLUE]]  # the legend
 
 
 def test_color_images_keep_their_colors():

@@ -117,7 +117,7 @@ def curve(workdir: pathlib.Path, name: str) -> list[tuple[int, float]]:
     """The steps and values that TensorBoard has, in order, doubles kept."""
     return sorted(
         (event.step, float(tf.make_ndarray(value.tensor)))
-        for path in (workdir / "tensorboard").glob("events.*")
+        for path in workdir.glob("events.*")
         for event in tf.compat.v1.train.summary_iterator(str(path))
         for value in event.summary.value
         if value.tag == name

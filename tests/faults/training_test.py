@@ -13,7 +13,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from prwn_tf.config import TrainConfig, from_dict
+from prwn_tf.config import TrainConfig
+from prwn_tf.config_json import from_dict
 from prwn_tf.data.sets import toy
 from prwn_tf.data.store import reader
 from prwn_tf.episodes import plan, pools
@@ -154,7 +155,6 @@ def test_row_09_logs_are_given_up_and_results_are_not(
     finished, data_dir, tmp_path, sandbox
 ):
     workdir = shutil.copytree(finished, tmp_path / "run")
-    shutil.rmtree(workdir / "tensorboard")
     (workdir / "tensorboard").write_text("a file, where no curve can be written")
     (workdir / "episodes.csv").unlink()
     (workdir / "episodes.csv").mkdir()
