@@ -65,6 +65,9 @@ setuptools.setup(
     ],
     extras_require={
         "figures": FIGURES,
-        "test": ["pytest>=8", "pytest-xdist>=3.7", "ruff>=0.9", *FIGURES],
+        "test": [
+            *("pytest>=8", "pytest-xdist>=3.7", "ruff>=0.9", *FIGURES),
+            *("ipykernel>=6", "nbclient>=0.8"),
+        ],
     },
 )

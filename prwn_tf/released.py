@@ -17,7 +17,14 @@ INSTALLED = "released_files"  # where the wheel has them, inside of the package
 _HERE = pathlib.Path(__file__).parent
 _ROOT = _HERE / INSTALLED if (_HERE / INSTALLED).is_dir() else _HERE.parent
 # What programs leave in a folder that is not part of a release.
-_LEFT_BEHIND = ("tensorboard", "evaluation", "episodes.csv", ".")
+_LEFT_BEHIND = (
+    "tensorboard",
+    "events.",
+    "projector",
+    "evaluation",
+    "episodes.csv",
+    ".",
+)
 
 
 def model(name: str | os.PathLike) -> pathlib.Path:

@@ -49,7 +49,13 @@ def test_a_program_takes_a_released_flagfile(tmp_path, between):
 def test_a_wheel_carries_flagfiles_and_models_and_nothing_that_runs_left(tmp_path):
     folder = tmp_path / "results/omniglot/prwn"
     kept = ["checkpoints/ckpt-1.index", "config.json"]
-    left = ["tensorboard/events", "evaluation.json", "episodes.csv", ".lock"]
+    left = [
+        "tensorboard/events",
+        "events.1",
+        "evaluation.json",
+        "episodes.csv",
+        ".lock",
+    ]
     for name in (*kept, *left):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
