@@ -145,7 +145,9 @@ class WalkConfig(Term):
     temperature: float = setting(
         1.0, "Divides the walker's squared distances.", "(0, inf)"
     )
-    self_loop_penalty: float = 1e9
+    self_loop_penalty: float = setting(
+        1e9, "How much less a point is like itself than like others.", "[0, inf)"
+    )
 
     def points_needed(self) -> int:
         """Returns two where the walker steps from point to point, else one."""

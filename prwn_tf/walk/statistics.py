@@ -46,12 +46,10 @@ def log_success_of(
 def keep_above_median(scores: tf.Tensor) -> tf.Tensor:
     """Returns 1 for scores at or above their median, 0 below: [U] -> [U].
 
-    The median of an even number is the mean of the middle two, so half is kept.
+    The median of an even number is the mean of the middle two, so half is kept. No
+    score lies between these two, so the upper one says the same; their mean itself can
+    round down to the lower one.
     """
-    points = tf.shape(scores)[-1]
     ascending = tf.sort(scores, axis=-1)
-    lower = tf.gather(ascending, (points - 1) // 2, axis=-1)
-    upper = tf.gather(ascending, points // 2, axis=-1)
-    median = (lower + upper) / 2
-    # The mean of two neighbouring floats can round up to the upper one, no further.
-    return tf.cast(scores >= median[..., None], scores.dtype)
+    upper = tf.gather(ascending, tf.shape(scores)[-1] // 2, axis=-1)
+    return tf.cast(scores >= upper[..., None], scores.dtype)

@@ -7,6 +7,7 @@ Everything that returns probabilities is computed with plain softmax and product
 `walk_losses` is computed separately in log space, so that the two check each other.
 """
 
+import fractions
 import itertools
 
 import numpy as np
@@ -214,12 +215,13 @@ def success_score(
 def keep_above_median(scores: np.ndarray) -> np.ndarray:
     """1 where a score is at least the true median of all scores, else 0 (5, 18-16).
 
-    For an even count the median is the mean of the two middle scores; [U] -> [U].
+    For an even count the median is the mean of the two middle scores. Fractions do not
+    round; [U] -> [U].
     """
-    ordered = sorted(float(score) for score in scores)
-    count = len(ordered)
+    exact = [fractions.Fraction(float(score)) for score in scores]
+    ordered, count = sorted(exact), len(exact)
     if count % 2:
         median = ordered[count // 2]
     else:
-        median = (ordered[count // 2 - 1] + ordered[count // 2]) / 2.0
-    return np.array([1.0 if score >= median else 0.0 for score in scores])
+        median = (ordered[count // 2 - 1] + ordered[count // 2]) / 2
+    return np.array([1.0 if score >= median else 0.0 for score in exact])

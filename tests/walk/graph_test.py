@@ -21,6 +21,19 @@ def test_squared_distance_matches_oracle():
     )
 
 
+def test_squared_distance_of_points_far_from_the_origin():
+    a, b = (points(6, 64, seed=seed).astype(np.float32) for seed in (0, 1))
+    expected = prototypes_oracle.squared_distances(a, b)
+    offset = np.float32(1024)
+    found = graph.squared_distance(offset + a, offset + b)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_squared_distance_to_no_points():
+    assert graph.squared_distance(points(3, 4), points(0, 4)).shape == (3, 0)
+    assert graph.squared_distance(points(0, 4), points(3, 4)).shape == (0, 3)
+
+
 def test_squared_distance_is_never_negative():
     a = np.float32(1000) + points(50, 64).astype(np.float32)
     assert np.min(graph.squared_distance(a, a)) >= 0

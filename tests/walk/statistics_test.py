@@ -70,6 +70,8 @@ def test_distractors_score_below_clean_points():
         ([2.0, 2.0, 2.0, 2.0], [1, 1, 1, 1]),
         ([1.0, 2.0, 2.0, 2.0, 0.0], [0, 1, 1, 1, 0]),
         ([7.0], [1]),
+        # Neighbouring floats, whose mean rounds to the lower one.
+        ([1.0, 1.0 + 2.0**-52, 0.5, 2.0], [0, 1, 0, 1]),
     ],
 )
 def test_keep_above_median(mode, scores, kept):
