@@ -19,9 +19,10 @@ from prwn_tf.evaluation import report
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
-from prwn_tf.training import loop, monitor, projector, weights
+from prwn_tf.training import loop, monitor, projector, validation, weights
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor
+from prwn_tf.training.validation import Validation
 from prwn_tf.training.workdir import Workdir
 
 MAX_PROJECTED = 1_000  # images on TensorBoard's projector page, at most
@@ -103,6 +104,15 @@ class Experiment:
             "val", self.config.test, ["none"], self.config.validation_episodes
         )
         curves.validation(step, {"accuracy": evaluation.accuracy})
+        validation.record(
+            self.workdir.validation,
+            Validation(
+                step,
+                evaluation.accuracy,
+                evaluation.interval,
+                len(evaluation.accuracies),
+            ),
+        )
         self.checkpoints.save_best(step, evaluation.accuracy)
         # Not `print`, which would write into the progress bar.
         episodes = self.config.validation_episodes

@@ -65,7 +65,7 @@ def heading(evaluations: Sequence[Evaluation]) -> str:
     spec = evaluations[0].spec
     same = [f"{name} {getattr(spec, name)}" for name in ASKED if name not in varied]
     common = f"all with {', '.join(same)}" if varied else str(spec)
-    numbers = f"accuracy (%) ± 95 % interval over {episodes} episodes"
+    numbers = f"accuracy (%) ± 95 % interval over {episodes} episodes of one training"
     return f"{numbers}\n{common}" if same else numbers
 
 

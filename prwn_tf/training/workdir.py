@@ -32,6 +32,7 @@ OWN = {
     "projector_config.pbtxt",
     "nan_report.json",
     "losses.json",
+    "validation.csv",
     "result.json",
     "episodes.csv",
     "episodes_summary.json",
@@ -72,6 +73,11 @@ class Workdir:
     def losses(self) -> pathlib.Path:
         """What the terms of the loss were when training ended."""
         return self.path / "losses.json"
+
+    @property
+    def validation(self) -> pathlib.Path:
+        """The accuracies on validation episodes on the way."""
+        return self.path / "validation.csv"
 
     @property
     def _config(self) -> pathlib.Path:

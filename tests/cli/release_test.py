@@ -38,13 +38,9 @@ def test_evaluate_gives_the_same_digits(finished, released, data_dir):
     assert found == expected | {"split": "test", "step": 12}
 
 
-def test_what_evaluate_found_besides_is_among_its_tests(finished, tmp_path):
-    beside = [{"adapt": "none", "distractors": 5, "accuracy": 0.5}]
-    (tmp_path / "evaluation.json").write_text(json.dumps(beside))
-    release.release(finished, tmp_path / "row", [tmp_path])
-    own = json.loads((finished / "result.json").read_text())["test"]
-    found = json.loads((tmp_path / "row" / "result.json").read_text())["test"]
-    assert found == own + beside
+def test_validations_are_released(finished, released):
+    path = released / "validation.csv"
+    assert path.read_text() == (finished / "validation.csv").read_text()
 
 
 def test_analyses_take_it(released, data_dir, tmp_path):

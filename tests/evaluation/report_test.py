@@ -29,7 +29,7 @@ def test_table_has_a_line_for_each_kind_of_episode():
 
 def test_heading_says_what_all_episodes_share():
     several = evaluations(SPECS, ["none", "refine"])
-    numbers = "accuracy (%) ± 95 % interval over 2 episodes\n"
+    numbers = "accuracy (%) ± 95 % interval over 2 episodes of one training\n"
     assert report.heading(several) == (
         f"{numbers}all with shot 1, query 14, unlabeled 5, distractors 0"
     )

@@ -1,14 +1,13 @@
 """A finished run made small enough to be given away.
 
 What is left is what `evaluate`, `analyze`, `distractors` and `export` need: the config,
-the result, the weights without the optimizer's state, and how the test episodes were
-spread in place of all of them.
+the result, the weights without the optimizer's state, the validations, and how the test
+episodes were spread in place of all of them.
 """
 
 import csv
 import pathlib
 import shutil
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -19,25 +18,16 @@ from prwn_tf.training.workdir import Workdir
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 
 
-def release(
-    run: pathlib.Path, output: pathlib.Path, evaluations: Iterable[pathlib.Path] = ()
-) -> None:
-    """Writes the run in one folder to another, whole or not at all.
-
-    Args:
-        evaluations: folders in which `evaluate` stored further tests of the run.
-    """
+def release(run: pathlib.Path, output: pathlib.Path) -> None:
+    """Writes the run in one folder to another, whole or not at all."""
     trained = runs.load_model(Workdir(run))
     beside = output.with_name(f".{output.name}.tmp")
     shutil.rmtree(beside, ignore_errors=True)
     checkpoints = Workdir(beside).checkpoints
     weights.save(checkpoints, trained.model, trained.config.select, trained.step)
-    for name in ("config.json", "versions.json"):
-        shutil.copyfile(run / name, beside / name)
-    result = files.read_json(run / "result.json")
-    for evaluation in evaluations:
-        result["test"] += files.read_json(evaluation / "evaluation.json")
-    files.write_json(beside / "result.json", result)
+    for name in ("config.json", "versions.json", "result.json", "validation.csv"):
+        if (run / name).exists():  # a run of before has no validation.csv
+            shutil.copyfile(run / name, beside / name)
     summary = summarize(run / "episodes.csv")
     files.write_json(beside / "episodes_summary.json", summary)
     shutil.rmtree(output, ignore_errors=True)
