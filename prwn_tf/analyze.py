@@ -3,10 +3,13 @@
     python -m prwn_tf.analyze --workdir=runs/omniglot
     python -m prwn_tf.analyze --workdir=runs/pn --workdir=runs/prwn --what=ways
 
-landing: how often the walker comes home after 0..10 inner steps. ways:
-accuracy against the number of classes; with two runs, the relative gain of the
-second. consistency: the average VAT loss. embedding: PCA and t-SNE of one
-episode's classes.
+training: validation accuracies of the runs on their way. scale: how far apart
+classes are, and images of one class. landing: how often the walker comes home
+after 0..10 inner steps, as published and at a common scale. ways: accuracy
+against the number of classes, and the relative gain over the first run.
+consistency: the average VAT loss by how far an image is moved. pairs:
+differences between runs on the same episodes, with and without distractors.
+embedding: PCA and t-SNE of one episode's classes.
 """
 
 import dataclasses
@@ -16,6 +19,7 @@ from absl import flags
 from prwn_tf import cli, files, runs
 from prwn_tf.analysis import analyses, figures
 from prwn_tf.analysis.analyses import ANALYSES
+from prwn_tf.analysis.settings import Settings as AnalysisSettings
 from prwn_tf.cli import define, read
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pools
@@ -31,8 +35,12 @@ define.define_integers(
     "ways", None, "Ways to test; default: the published ones, to 800.", lower_bound=2
 )
 flags.DEFINE_integer("walk_steps", 10, "Inner steps, at most.", lower_bound=0)
-flags.DEFINE_float(
-    "epsilon", 8.0, "How far an image is moved for consistency.", lower_bound=0
+define.define_floats(
+    "epsilons",
+    list(AnalysisSettings.epsilons),
+    "How far an image is moved for consistency: shares of the median norm of the "
+    "images.",
+    lower_bound=1e-6,
 )
 flags.adopt_module_key_flags(define)
 
@@ -53,7 +61,7 @@ def main() -> None:
         test,
         ways=tuple(FLAGS.ways or ()),
         steps=FLAGS.walk_steps,
-        epsilon=FLAGS.epsilon,
+        epsilons=tuple(FLAGS.epsilons),
     )
     output = cli.path(FLAGS.output or opened[0].workdir.path / "analysis")
     files.check_writable(output)

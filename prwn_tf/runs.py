@@ -14,6 +14,7 @@ from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
+from prwn_tf.training import validation
 from prwn_tf.training.workdir import Workdir
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Run:
             pools=split_pools,
             embeddings=Embedder(model)(stores[split]),
             seed=self.config.eval_seed,
+            validations=validation.read(self.workdir.validation),
         )
 
 

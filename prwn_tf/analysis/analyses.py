@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 # Name -> the module whose `analyze` is the analysis.
 ANALYSES = {
+    "training": "prwn_tf.analysis.curves",
+    "scale": "prwn_tf.analysis.scale",
     "landing": "prwn_tf.analysis.landing",
     "ways": "prwn_tf.analysis.ways",
     "consistency": "prwn_tf.analysis.consistency",
+    "pairs": "prwn_tf.analysis.pairs",
     "embedding": "prwn_tf.analysis.projection",
 }
 

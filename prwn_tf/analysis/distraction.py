@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prwn_tf.analysis import figures, visit_figures
+from prwn_tf.analysis import figures, scale, visit_figures
 from prwn_tf.analysis.findings import Finding, Row, as_floats
 from prwn_tf.analysis.settings import Settings
 from prwn_tf.analysis.subject import Subject
@@ -14,12 +14,21 @@ from prwn_tf.evaluation import report
 
 def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
     """Measures where each run's walker goes, and what the filter makes of it."""
-    all_visits = [
-        follow_walker(subject, settings.spec, settings.episodes, settings.smoothing)
-        for subject in subjects
+    all_visits, rescaled = (
+        [
+            follow_walker(subject, settings.spec, settings.episodes, settings.smoothing)
+            for subject in some
+        ]
+        for some in (subjects, map(scale.at_common_scale, subjects))
+    )
+    rows = [
+        own.summary() | _common(common.summary())
+        for own, common in zip(all_visits, rescaled, strict=True)
     ]
-    rows = [each.summary() for each in all_visits]
     drawn = {
+        "distractors_clean": figures.render(
+            visit_figures.draw_clean, all_visits, rescaled
+        ),
         "distractors_roc": figures.render(visit_figures.draw_roc, all_visits),
         "distractors_histogram": figures.render(
             visit_figures.draw_histogram, all_visits
@@ -35,6 +44,8 @@ def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
         lines=_table(rows),
         numbers={
             **settings.about("smoothing", "episode"),
+            "common_between": scale.BETWEEN,
+            "ceiling": all_visits[0].ceiling,
             "rows": rows,
             "roc": [_roc_curve(each) for each in all_visits],
         },
@@ -69,6 +80,11 @@ def _episode_rows(visits: Visits) -> list[Row]:
     ]
 
 
+def _common(summary: Row) -> Row:
+    """Returns the numbers of a summary under names that say their scale."""
+    return {f"common_{name}": value for name, value in summary.items() if name != "run"}
+
+
 def _roc_curve(visits: Visits) -> Row:
     """Returns the mean ROC curve of a run."""
     curve = visits.separation
@@ -83,7 +99,7 @@ def _table(rows: Sequence[Row]) -> list[str]:
     """Returns lines for the terminal; the files have more."""
     columns = {
         "p_clean": "p_clean_smoothed",
-        "unsmoothed": "p_clean_raw",
+        "common scale": "common_p_clean_smoothed",
         "ROC area": "roc_area",
         "clean of the kept": "clean_share_of_kept",
     }

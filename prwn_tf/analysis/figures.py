@@ -1,16 +1,29 @@
 """One style for all figures: made for the column of a paper, and for every eye.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; curves
-differ in their dashes and markers as well. Figures are rendered without a display.
+Figures are rendered without a display: PNG for a page, SVG and PDF for a paper. How a
+method looks is said in `styles.py`.
 """
 
 import importlib.util
 import io
-from collections.abc import Callable, Sequence
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from prwn_tf import files
+from prwn_tf.analysis.styles import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    YELLOW,
+    Style,
+)
 from prwn_tf.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,18 +32,8 @@ if TYPE_CHECKING:
 
 COLUMN = 3.4  # inches
 PAGE = 7.0
-COLORS = (
-    "#0072B2",  # blue
-    "#D55E00",  # vermilion
-    "#009E73",  # green
-    "#CC79A7",  # purple
-    "#E69F00",  # orange
-    "#56B4E9",  # sky
-    "#000000",
-    "#F0E442",  # yellow, last because it is faint on white
-)
+COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, YELLOW)  # of classes
 CLEAN, DISTRACTOR = COLORS[0], COLORS[1]
-DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 STYLE = {
     "font.size": 8,
@@ -51,7 +54,13 @@ STYLE = {
     "lines.markersize": 4,
     "figure.dpi": 200,
     "savefig.dpi": 200,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "prwn_tf",  # the same figure is the same file
+    "pdf.fonttype": 42,
 }
+KINDS = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+Drawing = Mapping[str, bytes]  # kind of file -> its content
 
 
 def require() -> None:
@@ -63,23 +72,35 @@ def require() -> None:
         )
 
 
-def render(draw: Callable[..., "Figure"], *arguments: Any) -> bytes:
-    """Draws a figure in our style, and returns the content of a PNG file."""
+def render(draw: Callable[..., "Figure"], *arguments: Any) -> Drawing:
+    """Draws a figure in our style, and returns the contents of its files by kind."""
     require()
     import matplotlib
 
+    drawing = {}
     with matplotlib.rc_context(STYLE):
-        file = io.BytesIO()
-        draw(*arguments).savefig(file, format="png")
-    return _compress(file)
+        figure = draw(*arguments)
+        for kind, metadata in KINDS.items():
+            file = io.BytesIO()
+            figure.savefig(file, format=kind, metadata=metadata)
+            figure.set_layout_engine("none")  # laid out once, which takes longest
+            drawing[kind] = file.getvalue()
+    return drawing | {"png": _compress(drawing["png"])}
 
 
-def _compress(file: io.BytesIO) -> bytes:
-    """Returns the picture with a palette of 256 colours, in a third of the bytes."""
+def write(folder: pathlib.Path, name: str, drawing: Drawing) -> None:
+    """Writes the files of a figure."""
+    for kind, content in drawing.items():
+        files.write_bytes(folder / f"{name}.{kind}", content)
+
+
+def _compress(content: bytes) -> bytes:
+    """Returns a PNG with a palette of 256 colours, in a third of the bytes."""
     from PIL import Image
 
     smaller = io.BytesIO()
-    Image.open(file).convert("RGB").quantize(256).save(smaller, "PNG", optimize=True)
+    picture = Image.open(io.BytesIO(content)).convert("RGB")
+    picture.quantize(256).save(smaller, "PNG", optimize=True)
     return smaller.getvalue()
 
 
@@ -92,21 +113,22 @@ def new_figure(width: float, height: float) -> "Figure":
 
 def draw_curve(
     axes: "Axes",
-    index: int,
+    style: Style,
     label: str,
     x: Sequence[float],
     y: np.ndarray,
     interval: np.ndarray,
     **how: Any,
 ) -> None:
-    """Draws curve number `index` of a figure, with a band for its interval."""
-    color = COLORS[index % len(COLORS)]
-    style = {
-        "linestyle": DASHES[index % len(DASHES)],
-        "marker": MARKERS[index % len(MARKERS)],
-    }
-    axes.plot(x, y, color=color, label=label, **style | how)
-    axes.fill_between(x, y - interval, y + interval, color=color, alpha=0.2, lw=0)
+    """Draws a curve in the look of its method, with a band for its interval."""
+    look = {"linestyle": style.dashes, "marker": style.marker, "color": style.color}
+    axes.plot(x, y, label=label, **look | how)
+    axes.fill_between(x, y - interval, y + interval, color=style.color, alpha=0.2, lw=0)
+
+
+def draw_bound(axes: "Axes", value: float, label: str) -> None:
+    """Draws a line that nothing can pass, or that anything reaches."""
+    axes.axhline(value, color="0.45", lw=1, ls=(0, (1, 2)), label=label)
 
 
 def draw_points(
@@ -121,7 +143,8 @@ def draw_points(
             label=name,
             color=COLORS[index % len(COLORS)],
             marker=MARKERS[(index + index // len(COLORS)) % len(MARKERS)],
-            **{"s": 12, "linewidths": 0, **how},
+            # As vectors, thousands of points make a file of megabytes.
+            **{"s": 12, "linewidths": 0, "rasterized": True, **how},
         )
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf import files
+from prwn_tf.analysis import figures
+from prwn_tf.analysis.figures import Drawing
 from prwn_tf.errors import StorageError
 from prwn_tf.evaluation.evaluate import half_width
 
@@ -23,7 +25,7 @@ class Finding:
     lines: Sequence[str]  # for the reader at the terminal
     numbers: Mapping[str, Any]  # the content of its JSON file
     tables: Mapping[str, Sequence[Row]]  # file name -> rows of a CSV file
-    figures: Mapping[str, bytes]  # file name -> PNG
+    figures: Mapping[str, Drawing]  # file name -> its files
 
     def publish(self, folder: pathlib.Path) -> None:
         """Writes all files, and the figures for TensorBoard as well."""
@@ -35,8 +37,8 @@ class Finding:
                 header,
                 ([_cell(row[column]) for column in header] for row in rows),
             )
-        for name, content in self.figures.items():
-            files.write_bytes(folder / f"{name}.png", content)
+        for name, drawing in self.figures.items():
+            figures.write(folder, name, drawing)
         _write_summaries(self, folder / "tensorboard")
 
 
@@ -52,8 +54,8 @@ def _write_summaries(finding: Finding, folder: pathlib.Path) -> None:
     try:
         writer = tf.summary.create_file_writer(str(folder))
         with writer.as_default(step=0):
-            for name, content in finding.figures.items():
-                image = tf.io.decode_png(content, channels=3)
+            for name, drawing in finding.figures.items():
+                image = tf.io.decode_png(drawing["png"], channels=3)
                 tf.summary.image(f"analysis/{name}", image[None])
             writer.flush()  # closing would not say that it cannot be written
         writer.close()

@@ -9,6 +9,7 @@ import numpy as np
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.findings import Finding, Row, as_floats
 from prwn_tf.analysis.settings import Settings
+from prwn_tf.analysis.styles import title
 from prwn_tf.analysis.subject import Subject
 from prwn_tf.config import EpisodeSpec
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_IMAGES = 100  # of a class
+MAX_NAMED = 10  # classes in a legend
+PERPLEXITY, SEED = 30, 0  # of t-SNE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,13 +65,13 @@ def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
 
 
 def embedding_map(subject: Subject, spec: EpisodeSpec, episode: int = 0) -> Map:
-    """Maps the images of an episode's classes, and the prototypes of its support."""
+    """Maps the images of an episode's classes, and the head's prototypes of them."""
     plan = subject.plan(spec, episode)
     classes = plan.classes.numpy()[: spec.way]
     rows = [np.array(subject.store.rows(index)[:MAX_IMAGES]) for index in classes]
-    support = subject.embeddings.gather(plan.support).numpy()  # [N, K, D]
     vectors = subject.embeddings.gather(np.concatenate(rows)).numpy()
-    everything = np.concatenate([vectors, support.mean(axis=1)])
+    answer = subject.model.head.answer(subject.embedded(plan))
+    everything = np.concatenate([vectors, answer.prototypes.numpy()])
     # The plane has two axes, even if the embedding has one.
     everything = np.pad(everything, [(0, 0), (0, everything.shape[1] == 1)])
     flat, explained = pca(everything)
@@ -96,36 +99,40 @@ def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
     return centred @ (axes * np.sign(largest)).T, (float(share[0]), float(share[1]))
 
 
-def tsne(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
+def tsne(vectors: np.ndarray) -> np.ndarray:
     """Returns coordinates that keep neighbours together: [n, D] -> [n, 2]."""
     import threadpoolctl
     from sklearn.manifold import TSNE
 
     if not np.ptp(vectors, axis=0).any():  # a dead network, at which it would crash
         return np.zeros((len(vectors), 2))
-    perplexity = min(30, (len(vectors) - 1) / 3)
-    model = TSNE(perplexity=perplexity, init="pca", random_state=seed)
+    perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
+    model = TSNE(perplexity=perplexity, init="pca", random_state=SEED)
     # Its threads wait for each other busily: ten times slower on a machine in use.
     with threadpoolctl.threadpool_limits(1):
         return model.fit_transform(vectors)
 
 
 def draw(maps: Sequence[Map]) -> "Figure":
-    """Draws a row for each run: its PCA and its t-SNE, prototypes as stars."""
-    figure = figures.new_figure(figures.PAGE, 0.5 + 3.0 * len(maps))
-    panels = figure.subplots(len(maps), 2, squeeze=False)
-    for row, each in zip(panels, maps, strict=True):
+    """Draws runs side by side: PCA above, t-SNE below, prototypes as stars."""
+    figure = figures.new_figure(figures.PAGE, 0.6 + 2 * figures.PAGE / len(maps))
+    panels = figure.subplots(2, len(maps), squeeze=False)
+    for (above, below), each in zip(panels.T, maps, strict=True):
         count = len(each.classes)
-        for axes, places in zip(row, (each.pca, each.tsne), strict=True):
+        for axes, places in ((above, each.pca), (below, each.tsne)):
             figures.draw_points(axes, places[:count], each.classes, each.names)
             figures.draw_prototypes(axes, places[count:])
             figures.remove_axes(axes)
         first, second = (
             f"{100 * share:.0f} % of the variance" for share in each.explained
         )
-        row[0].set(xlabel=first, ylabel=second)
-        row[0].set_title(f"{each.label}: PCA", loc="left")
-        row[1].set_title(f"{each.label}: t-SNE", loc="left")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        above.set(xlabel=first, ylabel=second)
+        about = f"{title(each.label)}, {len(each.names)} classes"
+        above.set_title(f"{about}: PCA", loc="left")
+        below.set_title(
+            f"{about}: t-SNE (perplexity {PERPLEXITY}, seed {SEED})", loc="left"
+        )
+    if len(maps[0].names) <= MAX_NAMED:
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure

@@ -18,7 +18,8 @@ class Settings:
         ways: numbers of classes to tell apart; empty for the published ones.
         steps: inner steps of a walk, at most.
         smoothing: of the graph that is walked on.
-        epsilon: how far an image is moved for local consistency.
+        epsilons: how far an image is moved for local consistency, each a share of the
+            median norm of the images.
         episode: the one that is drawn.
     """
 
@@ -28,7 +29,7 @@ class Settings:
     ways: tuple[int, ...] = ()
     steps: int = 10
     smoothing: float = 0.1
-    epsilon: float = 8.0
+    epsilons: tuple[float, ...] = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
     episode: int = 0
 
     def __post_init__(self):

@@ -7,6 +7,7 @@ import numpy as np
 
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.findings import mean_and_interval
+from prwn_tf.analysis.styles import styles, title
 from prwn_tf.analysis.visits import Visits
 
 if TYPE_CHECKING:
@@ -17,25 +18,52 @@ BINS = 20
 MAX_PICTURES = 500
 
 
+def draw_clean(all_visits: Sequence[Visits], rescaled: Sequence[Visits]) -> "Figure":
+    """Draws how often the walker's first point is clean, a line for each run."""
+    count = len(all_visits)
+    figure = figures.new_figure(figures.PAGE, 1.0 + 0.22 * count)
+    panels = figure.subplots(1, 3, sharey=True)
+    kinds = {
+        "own scale, smoothing {:g}": [each.smoothed for each in all_visits],
+        "common scale, smoothing {:g}": [each.smoothed for each in rescaled],
+        "common scale, unsmoothed": [each.raw for each in rescaled],
+    }
+    looks = styles([each.label for each in all_visits])
+    for axes, (kind, values) in zip(panels, kinds.items(), strict=True):
+        for place, (each, chances) in enumerate(zip(all_visits, values, strict=True)):
+            mean, interval = mean_and_interval(chances)
+            look = looks[each.label]
+            axes.errorbar(mean, place, xerr=interval, fmt=look.marker, color=look.color)
+        axes.set_title(kind.format(all_visits[0].smoothing), loc="left")
+        axes.set(xlabel="p(first point is clean)")
+    for axes in panels[:2]:
+        axes.axvline(all_visits[0].ceiling, color="0.45", lw=1, ls=(0, (1, 2)))
+        axes.set(xlabel=f"p(first point is clean), at most {all_visits[0].ceiling:.3g}")
+    panels[0].set_yticks(range(count), [title(each.label) for each in all_visits])
+    panels[0].set_ylim(count - 0.5, -0.5)
+    return figure
+
+
 def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
     """Draws how well the success score finds clean points, and what the filter does."""
     figure = figures.new_figure(figures.COLUMN, 3.2)
     axes = figure.subplots()
-    for index, each in enumerate(all_visits):
+    looks = styles([each.label for each in all_visits])
+    for each in all_visits:
         curve = each.separation
         caught = np.array([mean_and_interval(share) for share in curve.caught.T])
         area, interval = mean_and_interval(curve.area)
         figures.draw_curve(
             axes,
-            index,
-            f"{each.label}: area {area:.3f} ± {interval:.3f}",
+            looks[each.label],
+            f"{title(each.label)}: {area:.3f} ± {interval:.3f}",
             curve.alarms,
             caught[:, 0],
             caught[:, 1],
             marker=None,
         )
         place = np.mean(each.distractors_kept), np.mean(each.clean_kept)
-        axes.plot(*place, "o", color=figures.COLORS[index % len(figures.COLORS)])
+        axes.plot(*place, looks[each.label].marker, color=looks[each.label].color)
     axes.plot([], [], "o", color="0.3", label="what the filter keeps")
     axes.plot([0, 1], [0, 1], color="0.45", lw=1, ls=(0, (1, 2)), label="chance")
     axes.set(
@@ -45,7 +73,7 @@ def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
         ylim=(-0.02, 1.02),
         aspect="equal",
     )
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", title="area under the curve")
     return figure
 
 
@@ -79,7 +107,7 @@ def draw_histogram(all_visits: Sequence[Visits]) -> "Figure":
             )
         axes.axvline(50, color="black", lw=1)
         axes.set(ylabel="points (%)", xlim=(0, 100))
-        axes.set_title(each.label, loc="left")
+        axes.set_title(title(each.label), loc="left")
     panels[0, 0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
     panels[-1, 0].set(xlabel="rank by success score (%); the filter keeps above 50")
     return figure
@@ -118,7 +146,7 @@ def draw_episode(
     ]
     panels[0].legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
     figure.supxlabel(
-        f"{visits.label}: the success score falls from left to right, line by line",
+        f"{title(visits.label)}: the success score falls to the right, line by line",
         fontsize=figures.STYLE["font.size"],
     )
     return figure

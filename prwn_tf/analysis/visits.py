@@ -12,10 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf.analysis.findings import mean_and_interval
-from prwn_tf.analysis.subject import Subject
+from prwn_tf.analysis.subject import Subject, Walkable
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
-from prwn_tf.heads.prototypes import mean_prototypes
 from prwn_tf.walk import graph, statistics
 
 
@@ -35,8 +34,14 @@ class Visits:
     clean: int  # the first `clean` points of an episode are clean
     raw: np.ndarray  # [E] chance that the first point is clean
     smoothed: np.ndarray  # [E] the same on the smoothed graph, as published
+    smoothing: float  # of that graph
     scores: np.ndarray  # [E, U] log of the success score of each point
     kept: np.ndarray  # [E, U] whether the filter keeps it
+
+    @property
+    def ceiling(self) -> float:
+        """What `smoothed` is if every choice leads to a clean point."""
+        return 1 - self.smoothing * (1 - self.clean / self.scores.shape[1])
 
     @property
     def separation(self) -> Separation:
@@ -90,25 +95,26 @@ def follow_walker(
             f"--unlabeled={spec.unlabeled}"
         )
     parts = [
-        _follow_batch(batch.support, batch.unlabeled, spec.clean_points, smoothing)
+        _follow_batch(batch, spec.clean_points, smoothing)
         for batch in subject.episodes(spec, episodes)
     ]
     raw, smoothed, scores, kept = map(np.concatenate, zip(*parts, strict=True))
-    return Visits(subject.label, spec.clean_points, raw, smoothed, scores, kept)
+    return Visits(
+        subject.label, spec.clean_points, raw, smoothed, smoothing, scores, kept
+    )
 
 
 def _follow_batch(
-    support: tf.Tensor, unlabeled: tf.Tensor, clean: int, smoothing: float
+    episodes: Walkable, clean: int, smoothing: float
 ) -> tuple[np.ndarray, ...]:
     """Returns raw, smoothed, scores and kept of `Visits`, for some episodes."""
-    prototypes = mean_prototypes(support)
-    leave = tf.nn.log_softmax(graph.nearness(prototypes, unlabeled))  # [E, N, U]
+    leave = tf.nn.log_softmax(graph.nearness(*episodes))  # [E, N, U]
 
     def clean_share(smoothing: float) -> tf.Tensor:
         steps = tf.exp(graph.smooth(leave, smoothing))
         return tf.reduce_sum(statistics.visit_probability(steps)[:, :clean], axis=1)
 
-    scores = statistics.log_success(prototypes, unlabeled)
+    scores = statistics.log_success(*episodes)
     tensors = (
         clean_share(0),
         clean_share(smoothing),

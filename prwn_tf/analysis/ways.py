@@ -1,6 +1,7 @@
 """Accuracy against the number of classes to tell apart."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.findings import Finding, Row
 from prwn_tf.analysis.settings import Settings
+from prwn_tf.analysis.styles import Style, styles, title
 from prwn_tf.analysis.subject import Subject
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.evaluation import report
@@ -24,7 +26,7 @@ MIN_EPISODES = 20
 
 
 def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
-    """Measures the accuracy of every run as trained; with two, the second's gain."""
+    """Measures the accuracy of every run as trained, and its gain on those before."""
     ways = settings.ways or default_ways(len(subjects[0].pools.names))
     by_run = {
         subject.label: accuracy_by_way(subject, settings.test, ways, settings.episodes)
@@ -35,13 +37,17 @@ def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
         for label, evaluations in by_run.items()
         for evaluation in evaluations
     ]
-    gains = _gain_rows(*by_run.values()) if len(by_run) == 2 else []
+    gains = [
+        {"run": after, "base": before, **row}
+        for before, after in itertools.combinations(by_run, 2)
+        for row in _gain_rows(by_run[before], by_run[after])
+    ]
     return Finding(
         name="ways",
-        lines=[*_table(by_run), *_gain_lines(by_run, gains)],
+        lines=[*_table(by_run), *_gain_lines(gains)],
         numbers={"rows": rows, "relative_gain": gains},
-        tables={"ways": rows},
-        figures={"ways": figures.render(draw, by_run)},
+        tables={"ways": rows} | ({"ways_gain": gains} if gains else {}),
+        figures={"ways": figures.render(draw, by_run, gains)},
     )
 
 
@@ -56,17 +62,14 @@ def _table(by_run: Mapping[str, Sequence[Evaluation]]) -> list[str]:
     return ["accuracy (%) ± 95 % interval", *table.splitlines()]
 
 
-def _gain_lines(
-    by_run: Mapping[str, Sequence[Evaluation]], gains: Sequence[Row]
-) -> list[str]:
-    """Returns what the second run gains on the first, where it is the most."""
-    if not gains:
-        return []
-    first, second = by_run
-    last = gains[-1]
+def _gain_lines(gains: Sequence[Row]) -> list[str]:
+    """Returns what each run gains on those before it, where ways are the most."""
+    most = max((row["way"] for row in gains), default=0)
     return [
-        f"{second} over {first}: {100 * last['gain']:+.1f} ± "
-        f"{100 * last['interval']:.1f} % relative at {last['way']} ways"
+        f"{row['run']} over {row['base']}: {100 * row['gain']:+.1f} ± "
+        f"{100 * row['interval']:.1f} % relative at {most} ways"
+        for row in gains
+        if row["way"] == most
     ]
 
 
@@ -117,39 +120,50 @@ def _gain_rows(
     return rows
 
 
-def draw(by_run: dict[str, Sequence[Evaluation]]) -> "Figure":
-    """Draws accuracy against ways; with two runs, the second's gain on the first."""
-    panels = 2 if len(by_run) == 2 else 1
-    figure = figures.new_figure(figures.PAGE if panels == 2 else figures.COLUMN, 2.5)
+def draw(by_run: Mapping[str, Sequence[Evaluation]], gains: Sequence[Row]) -> "Figure":
+    """Draws accuracy against ways, and beside it the gains on the first run."""
+    panels = 2 if gains else 1
+    figure = figures.new_figure(figures.PAGE if gains else figures.COLUMN, 2.7)
     axes = figure.subplots(1, panels, squeeze=False)[0]
-    for index, (label, evaluations) in enumerate(by_run.items()):
+    looks = styles(list(by_run))
+    for label, evaluations in by_run.items():
         ways = [each.spec.way for each in evaluations]
         accuracy = np.array([100 * each.accuracy for each in evaluations])
         interval = np.array([100 * each.interval for each in evaluations])
-        figures.draw_curve(axes[0], index, label, ways, accuracy, interval)
+        look = looks[label]
+        figures.draw_curve(axes[0], look, title(label), ways, accuracy, interval)
     axes[0].set(ylabel=f"{evaluations[0].spec.shot}-shot accuracy (%)")
     axes[0].legend()
-    if panels == 2:
-        _draw_gain(axes[1], *by_run.items())
+    if gains:
+        base = next(iter(by_run))
+        _draw_gains(axes[1], looks, [row for row in gains if row["base"] == base])
+        axes[1].set(ylabel=f"gain over {title(base)} (%)")
     for each in axes:
         _set_ways(each, ways)
         each.set(xlabel="ways (classes to tell apart)")
     return figure
 
 
-def _draw_gain(
-    axes: "Axes",
-    base: tuple[str, Sequence[Evaluation]],
-    other: tuple[str, Sequence[Evaluation]],
-) -> None:
-    """Draws the relative gain against ways; runs are pairs of label and results."""
-    rows = _gain_rows(base[1], other[1])
-    way, gain, interval = (
-        np.array([row[name] for row in rows]) for name in ("way", "gain", "interval")
-    )
-    figures.draw_curve(axes, 2, "", way, 100 * gain, 100 * interval)
+def _draw_gains(axes: "Axes", looks: Mapping[str, Style], gains: Sequence[Row]) -> None:
+    """Draws relative gains against ways, and writes the last one at its end."""
+    for label in dict.fromkeys(row["run"] for row in gains):
+        own = [row for row in gains if row["run"] == label]
+        way, gain, interval = (
+            np.array([row[name] for row in own]) for name in ("way", "gain", "interval")
+        )
+        look = looks[label]
+        figures.draw_curve(axes, look, title(label), way, 100 * gain, 100 * interval)
+        axes.annotate(
+            f"{100 * gain[-1]:+.1f}",
+            (way[-1], 100 * gain[-1]),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            color=look.color,
+            fontsize=figures.STYLE["legend.fontsize"],
+        )
+    axes.margins(x=0.12)
     axes.axhline(0, color="0.45", lw=1)
-    axes.set(ylabel=f"gain of {other[0]} over {base[0]} (%)")
 
 
 def _set_ways(axes: "Axes", ways: Sequence[int]) -> None:

@@ -65,15 +65,15 @@ def define_task_flags(
     _define("eval_episodes", TrainConfig, field, text)
 
 
-class _Integers(flags.ArgumentParser):
-    """Whole numbers with commas between them."""
+class _Several(flags.ArgumentParser):
+    """Numbers with commas between them."""
 
-    syntactic_help = "whole numbers with commas between them"
+    syntactic_help = "numbers with commas between them"
 
-    def __init__(self, lower_bound: int):
-        self._number = flags.IntegerParser(lower_bound=lower_bound)
+    def __init__(self, number: flags.ArgumentParser):
+        self._number = number
 
-    def parse(self, argument: str | list[int]) -> list[int]:
+    def parse(self, argument: str | list) -> list:
         texts = argument.split(",") if isinstance(argument, str) else argument
         return [self._number.parse(text) for text in texts]
 
@@ -82,8 +82,21 @@ def define_integers(
     name: str, default: list[int] | None, text: str, lower_bound: int
 ) -> None:
     """Defines a flag of whole numbers with commas between them."""
+    _define_several(name, default, text, flags.IntegerParser(lower_bound))
+
+
+def define_floats(
+    name: str, default: list[float], text: str, lower_bound: float
+) -> None:
+    """Defines a flag of numbers with commas between them."""
+    _define_several(name, default, text, flags.FloatParser(lower_bound))
+
+
+def _define_several(
+    name: str, default: list | None, text: str, number: flags.ArgumentParser
+) -> None:
     flags.DEFINE(
-        _Integers(lower_bound),
+        _Several(number),
         name,
         default,
         f"{text} Several with commas between them.",

@@ -12,7 +12,8 @@ from prwn_tf.heads.prototypes import PrototypeHead
 class HeadOnly:
     """A model that has nothing but a head: embeddings are given."""
 
-    head = PrototypeHead()
+    def __init__(self):
+        self.head = PrototypeHead()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from prwn_tf.analysis import figures, visit_figures
+from prwn_tf.analysis.styles import METHODS
 from prwn_tf.analysis.visits import Visits
 from prwn_tf.errors import UserError
 
@@ -18,10 +19,13 @@ def empty(width, height):
 
 
 def test_rendered_at_the_size_that_was_asked_for():
-    content = figures.render(empty, figures.COLUMN, 2.5)
+    drawing = figures.render(empty, figures.COLUMN, 2.5)
+    content = drawing["png"]
     assert content.startswith(b"\x89PNG")
     assert struct.unpack(">II", content[16:24]) == (680, 500)
     assert len(content) < 20_000
+    assert b'width="244.8pt" height="180pt"' in drawing["svg"]
+    assert drawing["pdf"].startswith(b"%PDF")
 
 
 def test_the_same_figure_is_the_same_file():
@@ -51,19 +55,10 @@ def test_clean_and_distractor_differ_without_colour():
     assert abs(luminance(figures.CLEAN) - luminance(figures.DISTRACTOR)) > 15
 
 
-def test_curves_differ_in_more_than_colour():
-    figure = figures.new_figure(3, 2)
-    axes = figure.subplots()
-    for index in range(4):
-        figures.draw_curve(axes, index, str(index), [0, 1], np.zeros(2), np.ones(2))
-    lines = axes.get_lines()
-    assert len({line.get_linestyle() for line in lines}) == 4
-    assert len({line.get_marker() for line in lines}) == 4
-
-
 def test_the_band_of_a_curve_is_its_interval():
     axes = figures.new_figure(3, 2).subplots()
-    figures.draw_curve(axes, 0, "", [0, 1], np.array([1.0, 2.0]), np.array([0.5, 0.25]))
+    mean, interval = np.array([1.0, 2.0]), np.array([0.5, 0.25])
+    figures.draw_curve(axes, METHODS["PN"], "", [0, 1], mean, interval)
     [band] = axes.collections
     corners = {tuple(point) for point in band.get_paths()[0].vertices}
     assert {(0, 0.5), (0, 1.5), (1, 1.75), (1, 2.25)} <= corners
@@ -74,7 +69,7 @@ def visited():
     """Two episodes of four clean points and four distractors."""
     scores = np.array([[9, 8, 1, 6, 5, 4, 3, 2], [1, 2, 3, 4, 5, 6, 7, 8.0]])
     kept = (scores >= np.median(scores, axis=1, keepdims=True)).astype(float)
-    return Visits("PRWN", 4, np.full(2, 0.8), np.full(2, 0.7), scores, kept)
+    return Visits("PRWN", 4, np.full(2, 0.8), np.full(2, 0.7), 0.1, scores, kept)
 
 
 def test_episode_is_laid_out_by_score(visited):
@@ -125,6 +120,16 @@ def _area(patch) -> float:
 def test_colour_pictures_are_drawn_too(visited):
     images = np.zeros((8, 12, 12, 3), np.uint8)
     images[..., 0] = 255
-    content = figures.render(visit_figures.draw_episode, visited, 1, images.__getitem__)
+    read = images.__getitem__
+    content = figures.render(visit_figures.draw_episode, visited, 1, read)["png"]
     pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
     assert (pixels == [255, 0, 0]).all(axis=2).mean() > 0.02
+
+
+def test_runs_stand_under_their_ceiling(visited):
+    figure = visit_figures.draw_clean([visited], [visited])
+    own, common, raw = figure.axes
+    for axes in (own, common):
+        assert axes.lines[-1].get_xdata()[0] == pytest.approx(0.95)
+        assert axes.get_xlabel().endswith("at most 0.95")
+    assert raw.get_title(loc="left") == "common scale, unsmoothed"

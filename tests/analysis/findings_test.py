@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto import event_pb2
 
-from prwn_tf.analysis import distraction, figures
+from prwn_tf.analysis import distraction, figures, scale
 from prwn_tf.analysis.findings import Finding, format_mean, mean_and_interval
 from prwn_tf.analysis.settings import Settings
+from prwn_tf.analysis.visits import follow_walker
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import StorageError, UserError
 
@@ -23,8 +24,10 @@ def picture():
 @pytest.fixture
 def finding():
     rows = [{"run": "PN", "share": 1 / 3}, {"run": "PRWN", "share": 0.5}]
-    png = figures.render(picture)
-    return Finding("sharing", ["line"], {"rows": rows}, {"table": rows}, {"sight": png})
+    drawing = figures.render(picture)
+    return Finding(
+        "sharing", ["line"], {"rows": rows}, {"table": rows}, {"sight": drawing}
+    )
 
 
 def test_publishes_numbers_tables_and_figures(finding, tmp_path):
@@ -33,16 +36,17 @@ def test_publishes_numbers_tables_and_figures(finding, tmp_path):
     stored = json.loads((folder / "sharing.json").read_text())
     assert stored["rows"][0]["share"] == 1 / 3  # all digits
     assert (folder / "table.csv").read_text() == "run,share\nPN,0.333333\nPRWN,0.5\n"
-    assert (folder / "sight.png").read_bytes() == finding.figures["sight"]
+    for kind, content in finding.figures["sight"].items():
+        assert (folder / f"sight.{kind}").read_bytes() == content
 
 
 def test_a_full_disk_is_noticed(finding, tmp_path):
     """Noise does not compress, so that the event file is the one that is too large."""
     pixels = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
-    noise = {"noise": tf.io.encode_png(pixels).numpy()}
+    noise = {"noise": {"png": tf.io.encode_png(pixels).numpy()}}
     finding = dataclasses.replace(finding, figures=noise)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(noise["noise"]), hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(noise["noise"]["png"]), hard))
     try:
         with pytest.raises(StorageError, match=r"cannot write to .*tensorboard"):
             finding.publish(tmp_path)
@@ -81,6 +85,9 @@ def test_distractors_of_two_runs(make_subject, tmp_path):
     assert prwn["p_clean_raw"] > pn["p_clean_raw"]
     assert finding.lines[2].startswith("PRWN (b)")
     assert f"{prwn['p_clean_smoothed']:.3f}" in finding.lines[2]
+    rescaled = follow_walker(scale.at_common_scale(subjects[1]), SPEC, 12)
+    assert prwn["common_p_clean_raw"] == pytest.approx(rescaled.raw.mean())
+    assert finding.numbers["ceiling"] == pytest.approx(0.96)  # 12 of 20 are clean
     episodes = finding.tables["distractors_episodes"]
     assert len(episodes) == 24
     assert [row["episode"] for row in episodes[:2]] == [0, 1]
@@ -89,6 +96,7 @@ def test_distractors_of_two_runs(make_subject, tmp_path):
     curve = finding.numbers["roc"][1]
     assert len(curve["clean_found"]) == len(curve["distractors_taken"]) == 9
     assert set(finding.figures) == {
+        "distractors_clean",
         "distractors_roc",
         "distractors_histogram",
         "distractors_episode_PN",

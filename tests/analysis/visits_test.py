@@ -87,7 +87,7 @@ def test_area_is_that_under_the_steps_of_the_curve(make_subject):
 def test_what_the_filter_keeps_by_hand():
     kept = np.array([[1, 1, 0, 1.0, 0, 0]])  # three of four clean, none of two
     zeros = np.zeros(1)
-    visits = Visits("PN", 4, zeros, zeros, np.zeros((1, 6)), kept)
+    visits = Visits("PN", 4, zeros, zeros, 0.1, np.zeros((1, 6)), kept)
     assert visits.kept_clean == [1.0]
     assert visits.clean_kept == [0.75]
     assert visits.distractors_kept == [0.0]

@@ -40,17 +40,26 @@ def test_more_ways_are_harder(make_subject):
     assert two > eight + 0.1
 
 
-def test_two_runs_have_a_relative_gain(make_subject):
-    subjects = [make_subject("PN", spread=1.0), make_subject("PRWN", spread=0.3)]
+def test_every_run_has_a_gain_on_those_before_it(make_subject):
+    spreads = {"PN": 1.0, "PN_20way": 0.7, "PRWN": 0.3}
+    subjects = [make_subject(label, spread=each) for label, each in spreads.items()]
     finding = ways.analyze(subjects, Settings(SPEC, TEST, episodes=40, ways=(2, 8)))
     accuracy = {
         (row["run"], row["way"]): row["accuracy"] for row in finding.tables["ways"]
     }
-    for row in finding.numbers["relative_gain"]:
-        expected = accuracy["PRWN", row["way"]] / accuracy["PN", row["way"]] - 1
+    gains = finding.numbers["relative_gain"]
+    assert [(row["base"], row["run"], row["way"]) for row in gains] == [
+        (base, run, way)
+        for base, run in [("PN", "PN_20way"), ("PN", "PRWN"), ("PN_20way", "PRWN")]
+        for way in (2, 8)
+    ]
+    for row in gains:
+        way = row["way"]
+        expected = accuracy[row["run"], way] / accuracy[row["base"], way] - 1
         assert row["gain"] == pytest.approx(expected)
         assert row["interval"] > 0
-    assert finding.lines[-1].startswith("PRWN over PN: +")
+    assert finding.lines[-2].startswith("PRWN over PN: +")
+    assert finding.lines[-1].startswith("PRWN over PN_20way: +")
 
 
 def test_interval_of_the_gain_is_that_of_resampled_episodes():

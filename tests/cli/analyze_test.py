@@ -20,26 +20,40 @@ def test_all_analyses_of_two_runs(finished, data_dir, tmp_path):
         "--ways=2,5",
         "--eval_episodes=10",
         "--walk_steps=3",
+        "--epsilons=0.1,0.5",
         "--unlabeled=2",
     )
     assert result.returncode == 0, result.stderr
     output = tmp_path / "out"
     landing = list(csv.DictReader((output / "landing.csv").open()))
     labels = ["PRWN (prwn)", "PRWN (other)"]
-    assert [row["run"] for row in landing] == [labels[0]] * 4 + [labels[1]] * 4
+    views = 4 * ([labels[0]] * 4 + [labels[1]] * 4)
+    assert [row["run"] for row in landing] == views
+    assert {row["way"] for row in landing} == {"5", "20"}
     ways = json.loads((output / "ways.json").read_text())
     assert [row["way"] for row in ways["rows"]] == [2, 5, 2, 5]
     assert ways["rows"][0]["query"] == 14  # as the run was tested
     assert ways["rows"][0]["unlabeled"] == 2  # as asked
     assert [row["gain"] for row in ways["relative_gain"]] == [0, 0]  # a copy
     consistency = json.loads((output / "consistency.json").read_text())
-    losses = [row["vat_loss"] for row in consistency["rows"]]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
-    assert losses[0] > 0
+    losses = {
+        (row["run"], row["scale"], row["share"]): row["vat_loss"]
+        for row in consistency["rows"]
+    }
+    assert len(losses) == 2 * 2 * 2
+    first, second = (losses[label, "common", 0.5] for label in labels)
+    assert first == pytest.approx(second, rel=1e-4)
+    assert first > losses[labels[0], "common", 0.1] > 0
     points = list(csv.DictReader((output / "embedding.csv").open()))
     assert len(points) == 2 * (5 * 20 + 5)
-    for name in ("landing", "ways", "consistency", "embedding"):
+    assert len(json.loads((output / "scale.json").read_text())["rows"]) == 2
+    pairs = json.loads((output / "pairs.json").read_text())["differences"]
+    assert {row["difference"] for row in pairs} == {0}  # a copy
+    assert {row["distractors"] for row in pairs} == {0, 5}
+    for name in ("training", "landing", "ways", "consistency", "embedding"):
         assert name in result.stdout.splitlines()
+        for kind in ("svg", "pdf"):
+            assert (output / f"{name}.{kind}").exists()
         assert (output / f"{name}.png").stat().st_size < 100_000
     assert "numbers and figures are in" in result.stdout.splitlines()[-1]
 
@@ -55,14 +69,15 @@ def test_one_analysis_leaves_the_others_out(finished, data_dir, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     files = {path.name for path in tmp_path.iterdir()}
-    assert files == {"landing.json", "landing.csv", "landing.png", "tensorboard"}
-    assert len(list(csv.reader((tmp_path / "landing.csv").open()))) == 1 + 11
+    kinds = ("json", "csv", "png", "svg", "pdf")
+    assert files == {"tensorboard", *(f"landing.{kind}" for kind in kinds)}
+    assert len(list(csv.reader((tmp_path / "landing.csv").open()))) == 1 + 4 * 11
 
 
 @pytest.mark.parametrize(
     ("flags", "texts"),
     [
-        (["--what=landing,color"], ["--what takes landing, ways", "got 'color'"]),
+        (["--what=landing,color"], ["--what takes training, scale", "got 'color'"]),
         (["--ways=5,161"], ["161 classes", "test split has 160"]),
         (["--way=161"], ["161 classes", "test split has 160"]),
         (["--split=val", "--ways=81"], ["81 classes", "val split has 80"]),

@@ -39,7 +39,7 @@ def test_numbers_and_figures_of_two_runs(finished, data_dir, tmp_path):
     assert float(summary["roc_area"]) == pytest.approx(row["roc_area"], rel=1e-4)
     episodes = list(csv.DictReader((tmp_path / "distractors_episodes.csv").open()))
     assert len(episodes) == 40
-    for name in ("roc", "histogram", "episode_first", "episode_second"):
+    for name in ("clean", "roc", "histogram", "episode_first", "episode_second"):
         assert (tmp_path / f"distractors_{name}.png").stat().st_size < 100_000
     assert list((tmp_path / "tensorboard").iterdir())
 
