@@ -20,7 +20,7 @@ from tests.children import child
 TOOLS = pathlib.Path(__file__).parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 
-from toy import settings, study, summary, tables, whole  # noqa: E402
+from toy import settings, study, summary, tables, tuning, whole  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +171,59 @@ def test_report_has_the_papers_numbers_beside_ours():
     assert "untrained" in text
 
 
+def row(model, validation, **changes):
+    numbers = {
+        "learning_rate": 0.01,
+        "walk_weight": 0.3,
+        "visit_weight": 1.0,
+        "walk_steps": 0,
+        "walk_decay": 0.7,
+        "steps": 1000,
+    }
+    return {"model": model} | numbers | {"validation": validation} | changes
+
+
+def test_models_are_trained_at_the_settings_that_validation_prefers(tmp_path):
+    path = tmp_path / "tuning.json"
+    assert tuning.chosen(path, "spiral") == {}
+    best = [
+        row("walk", 97.0, walk_steps=2, walk_decay=1.0, steps=6000),
+        row("walk", 95.0),
+        row("few", 90.0, learning_rate=0.03, steps=300),
+    ]
+    path.write_text(json.dumps({"spiral": best}))
+    jobs = whole._jobs("spiral", range(3), quick=False, tuned=path)
+    few, walk = (jobs["spiral", f"tuned_{model}", 0] for model in ("few", "walk"))
+    assert (few.models, walk.models) == (("few",), ("walk",))
+    assert few.setting.config("few").optimizer.learning_rate == 0.03
+    assert few.setting.config("few").episodes == 300
+    config = walk.setting.config("walk")
+    assert (config.walk.steps, config.walk.decay, config.episodes) == (2, 1.0, 6000)
+    untuned = whole._jobs("gaussian_circles", range(3), quick=False, tuned=path)
+    assert not [key for key in untuned if key[1].startswith("tuned")]
+
+
+def test_inner_steps_are_tried_at_what_was_best():
+    found = tuning.walks_like("spiral", row("walk", 97.0, walk_weight=3.0))
+    walks = [setting.walk for _, setting in found]
+    assert {walk.weight for walk in walks} == {3.0}
+    tried = [(walk.steps, walk.decay) for walk in walks]
+    assert tried == [(0, 0.7), *((n, a) for n in (1, 2, 3) for a in (0.7, 1.0))]
+
+
+def test_tuned_models_have_a_table_and_a_gain():
+    setting = settings.equal_training("spiral")
+    trained = {}
+    for model, accuracy in (("few", 0.5), ("walk", 0.6)):
+        outcomes = [made(model, seed, accuracy + 0.01 * seed) for seed in range(3)]
+        trained["spiral", f"tuned_{model}", 0] = whole.Trained(setting, outcomes)
+    text = "\n".join(tables._tuned(trained))
+    assert "| Spiral | few labels | 3000 | 20 labels a class, Adam 0.003 |" in text
+    assert "Gain on test, Spiral: +10.0 ± 0.0 (3 of 3 seeds): helps." in text
+    del trained["spiral", "tuned_few", 0]
+    assert tables._tuned(trained) == []
+
+
 def reproduce(*arguments: str) -> subprocess.CompletedProcess:
     return child.run(TOOLS / "reproduce.py", *arguments)
 
@@ -188,8 +241,8 @@ def test_the_command(tmp_path):
     text = (tmp_path / "toy.md").read_text()
     assert "python tools/reproduce.py toy --quick" in text
     assert text in result.stdout
-    for name in ("gaussian_circles", "curves"):
-        assert 5_000 < (tmp_path / f"toy_{name}.png").stat().st_size < 150_000
+    for name in ("toy", "toy_gaussian_circles", "toy_curves"):
+        assert 5_000 < (tmp_path / f"{name}.png").stat().st_size < 150_000
 
 
 def test_the_page_is_of_the_stored_numbers(tmp_path):

@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="instead, try many settings on validation with other seeds (longer)",
+        help="instead, try many settings on validation with other seeds (longer), for "
+        "the next run to use",
     )
     parser.add_argument(
         "--tables",
@@ -75,18 +76,21 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.monotonic()
     data_dir = cli.path(arguments.data_dir)
     datasets = arguments.dataset or toy.NAMES
+    tuned = output / tuning.FILE
     command = f"python tools/reproduce.py {shlex.join(sys.argv[1:])}"
     if arguments.tune:
         text, numbers = tuning.report(datasets, data_dir, command, arguments.quick)
-        files.write_json(output / "tuning.json", numbers)
+        files.write_json(tuned, numbers)
         files.write_text(output / "tuning.md", text)
     else:
         if not arguments.tables:
-            trained = whole.Whole(data_dir, arguments.seeds, arguments.quick, datasets)
-            for picture, content in trained.pictures().items():
-                files.write_bytes(output / f"{picture}.png", content)
+            trained = whole.Whole(
+                data_dir, arguments.seeds, arguments.quick, datasets, tuned
+            )
+            for picture, drawing in trained.pictures().items():
+                figures.write(output, picture, drawing)
             files.write_json(output / "toy.json", trained.numbers(command))
-        command, models = whole.read(output / "toy.json", arguments.quick)
+        command, models = whole.read(output / "toy.json", arguments.quick, tuned)
         text = tables.report(models, command, whole.SWEPT_STEPS)
         files.write_text(output / "toy.md", text)
     print(text)

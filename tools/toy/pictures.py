@@ -1,6 +1,6 @@
 """The paper's figure of the plane: decision regions above, embeddings below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ from toy import settings, study
 from prwn_tf import build
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.projection import pca
+from prwn_tf.analysis.styles import METHODS
 from prwn_tf.episodes.pools import Pools
 from prwn_tf.heads.prototypes import nearest_scores
 from prwn_tf.model import FewShotModel
@@ -22,6 +23,44 @@ GRID = 300  # points along a side of the plane
 MARGIN = 1.08  # side of the plane, in units of the outermost point
 
 
+def draw_planes(
+    firsts: Mapping[str, tuple[settings.Setting, study.Data, Sequence[study.Outcome]]],
+) -> "Figure":
+    """Draws the paper's figure: a row for each set, a column for each model."""
+    figure = figures.new_figure(figures.PAGE, 0.4 + 2.4 * len(firsts))
+    panels = figure.subplots(len(firsts), len(settings.MODELS), squeeze=False)
+    for line, (name, (setting, data, outcomes)) in zip(
+        panels, firsts.items(), strict=True
+    ):
+        for axes, outcome in zip(line, outcomes, strict=True):
+            model, pools, prototypes = _trained(setting, data, outcome)
+            _draw_regions(axes, model, data, pools, prototypes)
+            share = 100 * outcome.by_labels["test"]
+            axes.set_title(f"{_parameters(setting, outcome.model)}: {share:.1f} %")
+        line[0].set_ylabel(name.replace("_", " "))
+    return figure
+
+
+def _parameters(setting: settings.Setting, model: str) -> str:
+    """Returns a model and what its walk was, as the paper's panels say it."""
+    if model != "walk":
+        return settings.TITLES[model]
+    walk = setting.walk
+    steps, decay, weight = walk.steps, f"{walk.decay:g}", f"{walk.weight:g}"
+    return rf"walk ($\tau$={steps}, $\alpha$={decay}, $\lambda$={weight})"
+
+
+def _trained(
+    setting: settings.Setting, data: study.Data, outcome: study.Outcome
+) -> tuple[FewShotModel, Pools, tf.Tensor]:
+    """Returns a trained model, which points it had labels of, and its prototypes."""
+    config = setting.config(outcome.model)
+    model = build.build_model(config)
+    model.set_weights(outcome.weights)
+    pools = data.labels(config.label_ratio, outcome.seed)
+    return model, pools, data.prototypes(model, pools)
+
+
 def draw_plane(
     setting: settings.Setting, data: study.Data, outcomes: Sequence[study.Outcome]
 ) -> "Figure":
@@ -29,11 +68,7 @@ def draw_plane(
     figure = figures.new_figure(figures.PAGE, 5.0)
     panels = figure.subplots(2, len(outcomes))
     for index, outcome in enumerate(outcomes):
-        config = setting.config(outcome.model)
-        model = build.build_model(config)
-        model.set_weights(outcome.weights)
-        pools = data.labels(config.label_ratio, outcome.seed)
-        prototypes = data.prototypes(model, pools)
+        model, pools, prototypes = _trained(setting, data, outcome)
         above, below = panels[:, index]
         _draw_regions(above, model, data, pools, prototypes)
         _draw_embeddings(below, model, data, prototypes.numpy())
@@ -72,7 +107,12 @@ def _draw_regions(
     for start, count in zip(pools.starts, pools.labeled, strict=True):
         labeled[pools.rows[start : start + count]] = True
     axes.scatter(
-        *points[~labeled].T, s=1.5, color="0.25", lw=0, label="unlabelled point"
+        *points[~labeled].T,
+        s=1.5,
+        color="0.25",
+        lw=0,
+        label="unlabelled point",
+        rasterized=True,
     )
     everything = labeled.all()
     figures.draw_points(
@@ -107,7 +147,7 @@ def draw_curves(by_dataset: dict[str, Sequence[study.Outcome]]) -> "Figure":
     figure = figures.new_figure(figures.PAGE, 2.7)
     panels = figure.subplots(1, len(by_dataset), squeeze=False)[0]
     for axes, (dataset, outcomes) in zip(panels, by_dataset.items(), strict=True):
-        for index, model in enumerate(settings.MODELS):
+        for model in settings.MODELS:
             chosen = [each.curve for each in outcomes if each.model == model]
             steps = [step for step in chosen[0] if step > 0]
             values = 100 * np.array(
@@ -115,7 +155,7 @@ def draw_curves(by_dataset: dict[str, Sequence[study.Outcome]]) -> "Figure":
             )  # [seeds, steps]
             figures.draw_curve(
                 axes,
-                index,
+                METHODS[settings.METHODS[model]],
                 settings.TITLES[model],
                 steps,
                 values.mean(axis=0),

@@ -15,6 +15,7 @@ from prwn_tf.data.sets import toy
 DATASETS = toy.NAMES
 MODELS = ("few", "walk", "full")
 TITLES = {"few": "few labels", "walk": "few labels + walk", "full": "all labels"}
+METHODS = {"few": "PN", "walk": "PRWN", "full": "PN_all"}  # whose look they have
 # Accuracy (%) on training and validation points, one run each (paper, table of the toy
 # experiments).
 PAPER = {

@@ -27,6 +27,7 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
         "between walk and few labels, seed by seed, with its 95 % interval.",
         "## Equal training: every model sees the same number of episodes",
         _sections(models, "training"),
+        *_tuned(models),
         "`best step`: test accuracy at the step with the best validation accuracy of "
         "the same run, among those of the table of lengths and the last. `all labels`: "
         "every labelled training point as support, which is what the figures show.",
@@ -49,6 +50,7 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
             parts.append(f"## Where the walk helps: {title} ({swept_steps} steps)")
             header = ("set", title, "few labels", "+ walk", "gain on test")
             parts.append(_table(header, rows))
+    parts += ["![both sets](toy.png)"]
     parts += [f"![{name}](toy_{name}.png)" for name in _datasets(models)]
     return "\n\n".join(parts) + "\n"
 
@@ -69,6 +71,33 @@ def _sections(models: Mapping["Key", "Trained"], kind: str) -> str:
     return "\n\n".join(
         _section(name, models[name, kind, 0]) for name in _datasets(models)
     )
+
+
+def _tuned(models: Mapping["Key", "Trained"]) -> list[str]:
+    """Returns each model at the setting that validation prefers, if it was tried."""
+    rows, gains = [], []
+    for name in _datasets(models):
+        both = [models.get((name, f"tuned_{model}", 0)) for model in ("few", "walk")]
+        if None in both:
+            return []
+        for model, trained in zip(("few", "walk"), both, strict=True):
+            outcomes = summary.of(trained.outcomes, model)
+            cells = [
+                summary.mean_and_spread(summary.last(outcomes, split))
+                for split in ("train", "val", "test")
+            ]
+            steps = trained.setting.steps[0]
+            setting = _describe(trained.setting, walks=model == "walk")
+            about = (TITLES[name], settings.TITLES[model], str(steps), setting)
+            rows.append([*about, *cells])
+        few, walk = (summary.last(each.outcomes, "test") for each in both)
+        gains.append(f"Gain on test, {TITLES[name]}: {summary.gain(few, walk)}.")
+    header = ("set", "model", "steps", "setting", "train", "val", "test")
+    return [
+        "## Tuned: each model at the setting that validation prefers (tuning.md)",
+        _table(header, rows),
+        *gains,
+    ]
 
 
 def _at_tuned_rate(models: Mapping["Key", "Trained"]) -> str:
@@ -113,11 +142,14 @@ def _section(name: str, trained: "Trained") -> str:
     )
 
 
-def _describe(setting: Setting) -> str:
+def _describe(setting: Setting, walks: bool = True) -> str:
     """Returns a setting in words."""
     walk = setting.walk
+    labels = f"{setting.labels} labels a class, Adam {setting.learning_rate:g}"
+    if not walks:
+        return labels
     return (
-        f"{setting.labels} labels a class, Adam {setting.learning_rate:g}, walk "
+        f"{labels}, walk "
         f"weight {walk.weight:g}, {walk.steps} inner steps, decay {walk.decay:g} (the "
         "paper's panels have 1), visit weight "
         f"{walk.visit_weight:g}, smoothing {walk.smoothing:g}, {setting.unlabeled} "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tqdm
-from toy import pictures, settings, study
+from toy import pictures, settings, study, tuning
 
 from prwn_tf import config_json, files
 from prwn_tf.analysis import figures
@@ -40,11 +40,18 @@ class Whole:
         seeds: int,
         quick: bool = False,
         datasets: Sequence[str] = settings.DATASETS,
+        tuned: pathlib.Path | None = None,
     ):
+        """Trains everything.
+
+        Args:
+            tuned: file of the settings that validation prefers, if they were tried.
+        """
         self.data = {name: study.Data(name, data_dir) for name in datasets}
         self.trained: dict[Key, Trained] = {}
         jobs = {
-            name: _jobs(name, range(2 if quick else seeds), quick) for name in datasets
+            name: _jobs(name, range(2 if quick else seeds), quick, tuned)
+            for name in datasets
         }
         total = sum(
             len(job.models) * len(job.seeds)
@@ -65,15 +72,18 @@ class Whole:
             self.trained[key].outcomes.append(outcome)
             progress.update()
 
-    def pictures(self) -> dict[str, bytes]:
-        """Draws each set for seed 0, and the curves of all seeds."""
-        drawn = {}
+    def pictures(self) -> dict[str, figures.Drawing]:
+        """Draws each set for seed 0, both together, and the curves of all seeds."""
+        firsts = {}
         for name, data in self.data.items():
             trained = self.trained[name, "training", 0]
             first = [each for each in trained.outcomes if each.seed == 0]
-            drawn[f"toy_{name}"] = figures.render(
-                pictures.draw_plane, trained.setting, data, first
-            )
+            firsts[name] = (trained.setting, data, first)
+        drawn = {
+            f"toy_{name}": figures.render(pictures.draw_plane, *each)
+            for name, each in firsts.items()
+        }
+        drawn["toy"] = figures.render(pictures.draw_planes, firsts)
         outcomes = {
             name: self.trained[name, "lengths", 0].outcomes for name in self.data
         }
@@ -100,7 +110,9 @@ class Whole:
         }
 
 
-def _jobs(name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
+def _jobs(
+    name: str, seeds: range, quick: bool, tuned: pathlib.Path | None
+) -> dict[Key, study.Job]:
     """Returns what is trained on one set."""
 
     def lasting(setting: settings.Setting, steps: int) -> settings.Setting:
@@ -119,6 +131,8 @@ def _jobs(name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
     }
     if quick:
         return jobs
+    for model, setting in (tuning.chosen(tuned, name) if tuned else {}).items():
+        jobs[name, f"tuned_{model}", 0] = study.Job(setting, (model,), tuple(seeds))
     base, few = lasting(kinds["training"], SWEPT_STEPS), tuple(seeds[:SWEPT_SEEDS])
     for labels in LABELS[name]:
         setting = dataclasses.replace(base, labels=labels)
@@ -129,15 +143,19 @@ def _jobs(name: str, seeds: range, quick: bool) -> dict[Key, study.Job]:
     return jobs
 
 
-def read(path: pathlib.Path, quick: bool = False) -> tuple[str, dict[Key, Trained]]:
+def read(
+    path: pathlib.Path, quick: bool = False, tuned: pathlib.Path | None = None
+) -> tuple[str, dict[Key, Trained]]:
     """Reads the command and the models, without weights, of a file of numbers."""
     content = files.read_json(path)
     trained = {}
     for part in content["trained"]:
         key = (part["dataset"], part["varied"], part["value"])
-        setting = _jobs(part["dataset"], range(1), quick)[key].setting
+        job = _jobs(part["dataset"], range(1), quick, tuned).get(key)
+        setting = job.setting if job else None
         for model, config in part["configs"].items():
-            if config_json.from_dict(TrainConfig, config) != setting.config(model):
+            stored = config_json.from_dict(TrainConfig, config)
+            if setting is None or stored != setting.config(model):
                 raise UserError(
                     f"{path} has {' '.join(map(str, key))} of other settings than "
                     "today's; train again, without --tables"
