@@ -46,7 +46,9 @@ def output(tmp_path) -> pathlib.Path:
         for run, at_20 in {"PN": 0.4, "PRWN": 0.46}.items()
         for way, accuracy in {5: 0.65, 20: at_20}.items()
     ]
-    (output / "analysis" / "ways.json").write_text(json.dumps({"rows": ways}))
+    gain = {"run": "PRWN", "base": "PN", "way": 20, "gain": 0.15, "interval": 0.012}
+    numbers = {"rows": ways, "relative_gain": [gain | {"way": 5, "gain": 0}, gain]}
+    (output / "analysis" / "ways.json").write_text(json.dumps(numbers))
     return output
 
 
@@ -63,7 +65,10 @@ def test_page(output):
     command = "results/mini/prwn --adapt=none,filter --shot=5,1 --distractors=0,5`"
     assert command in text
     assert "--flagfile=flags/mini/short/prwn.flags --workdir=runs/mini/prwn`" in text
-    assert "| PRWN | 65.00 ± 1.00 | 46.00 ± 1.00 | +15.0 % |" in text
+    assert "| PRWN | 65.00 ± 1.00 | 46.00 ± 1.00 |" in text
+    assert "| gain at 20 ways | over PN |" in text
+    assert "| PRWN | +15.0 ± 1.2 % |" in text
+    assert "Numbers: [ways](analysis/ways.json)." in text
     assert "Local consistency" not in text  # it was not made
 
 

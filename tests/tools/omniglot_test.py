@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from paper_tables import omniglot, programs, report  # noqa: E402
+from paper_tables import command, omniglot, programs, report  # noqa: E402
 
 from prwn_tf.training import signals  # noqa: E402
 from tests.children import child  # noqa: E402
@@ -64,6 +64,42 @@ def test_page(output):
     assert "| PN | 94.62 ± 0.09 | not run |" in text
     assert "| `prwn` | 20000 | 1235 | 0 | 3000 |" in text
     assert "| PRWN | 64.43 | 61.00 ± 1.00 | `prwn` |" in text
+
+
+def test_differences_have_their_sign_and_interval(output):
+    pair = {"run": "PRWN", "base": "PN_VAT", "distractors": 5, "adapt": "filter"}
+    pair |= {"difference": 0.0012, "interval": 0.0004}
+    turned = pair | {"run": "PRWN_distractors", "base": "PN_VAT", "difference": -0.002}
+    numbers = {"rows": [{}], "differences": [pair, turned]}
+    (output / "analysis" / "pairs.json").write_text(json.dumps(numbers))
+    text = report.page(omniglot.TABLES, output)
+    assert "| points | filter, 5 distractors |" in text
+    assert "| PRWN − PN_VAT | +0.12 ± 0.04 |" in text
+    assert "| PRWN_distractors − PN_VAT | -0.20 ± 0.04 |" in text
+
+
+def test_a_released_row_gets_the_tests_that_it_lacks(output, tmp_path, monkeypatch):
+    path = output / "prwn" / "result.json"
+    result = json.loads(path.read_text())
+    crowded = [test for test in result["test"] if test["distractors"] == 5]
+    result["test"] = [test for test in result["test"] if test["distractors"] == 0]
+    result["test_spec"] = {"shot": 1, "distractors": 0}
+    path.write_text(json.dumps(result))
+    commands = []
+
+    def run(*arguments, data_dir):
+        commands.append(arguments)
+        (tmp_path / "runs/prwn_distractors5").mkdir(parents=True)
+        found = tmp_path / "runs/prwn_distractors5/evaluation.json"
+        found.write_text(json.dumps(crowded))
+
+    monkeypatch.setattr(programs, "run", run)
+    for _ in range(2):  # the second time it has them
+        command._test(output / "prwn", {"distractors": 5}, tmp_path / "runs", tmp_path)
+    [[program, workdir, *flags]] = commands
+    assert (program, workdir) == ("evaluate", f"--workdir={output / 'prwn'}")
+    assert flags[:2] == ["--distractors=5", "--adapt=none,refine"]
+    assert json.loads(path.read_text())["test"] == [*result["test"], *crowded]
 
 
 @pytest.mark.parametrize(

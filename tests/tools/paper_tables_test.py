@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from paper_tables import analyses, mini, omniglot, report  # noqa: E402
 from paper_tables.description import DatasetTables  # noqa: E402
 
+from prwn_tf.analysis.figures import KINDS  # noqa: E402
 from tests.children import child  # noqa: E402
 
 ALL = (omniglot.TABLES, mini.TABLES)
@@ -101,9 +102,9 @@ def test_the_page_is_made_from_the_folders(tables):
 
 @pytest.mark.parametrize("pictures", [True, False])
 def test_pictures_with_images_are_released_only_where_they_may_be(tmp_path, pictures):
-    names = {"landing.json", "landing.csv", "landing.png", "distractors_histogram.png"}
+    names = {"landing.json", "landing.csv", "landing.png", "distractors_histogram.svg"}
     shown = {"distractors_episode_PN.png"}
-    for name in names | shown | {"embedding.png", "distractors_episodes.csv"}:
+    for name in names | shown | {"distractors_episodes.csv", "tensorboard"}:
         (tmp_path / name).write_text(json.dumps(name))
     analyses.release(tmp_path, tmp_path / "released", pictures)
     released = {path.name for path in (tmp_path / "released").iterdir()}
@@ -112,5 +113,6 @@ def test_pictures_with_images_are_released_only_where_they_may_be(tmp_path, pict
 
 def test_no_picture_of_mini_is_released():
     assert not mini.TABLES.shows_images
-    pictures = {path.name for path in (ROOT / "results/mini").rglob("*.png")}
-    assert pictures <= {f"{name}.png" for name in analyses.FIGURES}
+    released = (ROOT / "results/mini").rglob("*")
+    pictures = {path.stem for path in released if path.suffix[1:] in KINDS}
+    assert pictures <= set(analyses.FIGURES)

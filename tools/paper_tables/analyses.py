@@ -7,9 +7,32 @@ from collections.abc import Iterable
 from paper_tables import programs
 from paper_tables.description import DatasetTables
 
+from prwn_tf.analysis.figures import KINDS
+
 FOLDER = "analysis"
-NUMBERS = ("ways", "landing", "consistency", "distractors")
-FIGURES = ("ways", "landing", "consistency", "distractors_roc", "distractors_histogram")
+EPISODES = 3_000  # that runs are compared on, as many as they are tested on
+NUMBERS = (
+    "training",
+    "scale",
+    "landing",
+    "consistency",
+    "ways",
+    "ways_gain",
+    "embedding",
+    "distractors",
+    "pairs",
+    "pairs_differences",
+)
+FIGURES = (
+    "ways",
+    "landing",
+    "consistency",
+    "distractors_clean",
+    "distractors_roc",
+    "distractors_histogram",
+    "embedding",
+    "training",
+)
 # They show images of the data set, which not all of them allow.
 PICTURES = "distractors_episode_*.png"
 
@@ -25,14 +48,20 @@ def make(
     Args:
         workdir: folder for everything that the programs write.
     """
-    ways = [(each.label, each.row) for each in tables.higher_ways.runs]
-    pairs = {"ways": ways, "landing": tables.landing, "consistency": tables.landing}
+    analyze = {
+        ("--what=ways",): [(each.label, each.row) for each in tables.higher_ways.runs],
+        ("--what=training,scale,landing",): tables.landing,
+        # As many as the authors look at; it embeds every image many times.
+        ("--what=consistency", "--eval_episodes=100"): tables.landing,
+        ("--what=embedding", f"--way={tables.mapped_ways}"): tables.mapped,
+        ("--what=pairs", f"--eval_episodes={EPISODES}"): [
+            (each.label, each.row) for each in tables.clean
+        ],
+    }
     folder = f"--output={workdir}"
-    for what, labeled in pairs.items():
+    for flags, labeled in analyze.items():
         if chosen := _run_flags(output, labeled):
-            programs.run(
-                "analyze", f"--what={what}", *chosen, folder, data_dir=data_dir
-            )
+            programs.run("analyze", *flags, *chosen, folder, data_dir=data_dir)
     chosen = _run_flags(output, [(each.label, each.row) for each in tables.clean])
     if chosen:
         programs.run("distractors", *chosen, folder, data_dir=data_dir)
@@ -42,7 +71,7 @@ def make(
 def release(workdir: pathlib.Path, output: pathlib.Path, pictures: bool) -> None:
     """Copies numbers and curves, and pictures of episodes only where they may be."""
     names = [f"{name}.{kind}" for name in NUMBERS for kind in ("json", "csv")]
-    names += [f"{name}.png" for name in FIGURES]
+    names += [f"{name}.{kind}" for name in FIGURES for kind in KINDS]
     paths = [workdir / name for name in names]
     paths += workdir.glob(PICTURES) if pictures else ()
     for path in paths:

@@ -2,8 +2,9 @@
 
 import argparse
 import pathlib
+from collections.abc import Mapping
 
-from paper_tables import analyses, programs, report
+from paper_tables import ablations, analyses, programs, report
 from paper_tables.description import DatasetTables
 
 from prwn_tf import cli, files
@@ -22,11 +23,16 @@ class Command:
         self.tables = tables
         self.ABOUT = tables.about
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """What can be trained: rows of the tables, then those of ablations."""
+        return (*self.tables.all_rows, *self.tables.ablation_rows)
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Adds the settings of the experiment."""
         parser.add_argument(
             "--rows",
-            default=",".join(self.tables.all_rows),
+            default=",".join(self._names),
             help="rows to train, with commas; default: all that are not released yet",
         )
         parser.add_argument(
@@ -58,25 +64,42 @@ class Command:
         output, runs = cli.path(arguments.output), cli.path(arguments.runs)
         wanted = [name for name in arguments.rows.split(",") if name]
         for name in wanted:
-            if name not in tables.all_rows:
-                known = ", ".join(tables.all_rows)
-                raise UserError(f"--rows takes {known}, got {name!r}")
+            if name not in self._names:
+                raise UserError(f"--rows takes {', '.join(self._names)}, got {name!r}")
         _check_places(tables, output, runs, arguments.episodes)
         figures.require()  # before days of training
         data_dir = cli.path(arguments.data_dir)
         _prepare(tables.dataset, data_dir, arguments.source)
-        missing = _missing(output, wanted)
+        missing = _missing(tables, output, wanted)
         for name in missing:
             _train(tables, name, runs / name, data_dir, arguments.episodes)
-            further = tables.evaluations.get(name, ())
-            _release(runs / name, output / name, further, data_dir)
+            if name in tables.ablation_rows:
+                ablations.release(runs / name, _place(tables, output, name), data_dir)
+            else:
+                _release(runs / name, output / name)
             report.write(tables, output)
-            print(f"released {output / name}", flush=True)
-        if missing or arguments.analyses:
+            print(f"released {_place(tables, output, name)}", flush=True)
+        self._measure(wanted, output, runs, data_dir)
+        if arguments.analyses or tables.analyzed.intersection(missing):
             analyses.make(tables, output, runs / analyses.FOLDER, data_dir)
         report.write(tables, output)
         place = tables.page(output).parent
         print(f"{len(wanted) - len(missing)} rows were done before; see {place}")
+
+    def _measure(
+        self,
+        wanted: list[str],
+        output: pathlib.Path,
+        runs: pathlib.Path,
+        data_dir: pathlib.Path,
+    ) -> None:
+        """Makes what tests of released rows are missing, and draws the ablations."""
+        for name in wanted:
+            for task in self.tables.evaluations.get(name, ()):
+                _test(output / name, task, runs, data_dir)
+        for name in ablations.missing(self.tables, output):
+            ablations.release(output / name, output / ablations.FOLDER / name, data_dir)
+        ablations.draw_all(self.tables, output)
 
 
 def _check_places(
@@ -109,14 +132,26 @@ def _prepare(dataset: str, data_dir: pathlib.Path, source: str | None) -> None:
     programs.run("prepare", f"--dataset={dataset}", *given, data_dir=data_dir)
 
 
-def _missing(output: pathlib.Path, wanted: list[str]) -> list[str]:
+def _place(tables: DatasetTables, output: pathlib.Path, name: str) -> pathlib.Path:
+    """Returns the folder that a training is released in."""
+    return output / (ablations.FOLDER if name in tables.ablation_rows else "") / name
+
+
+def _missing(
+    tables: DatasetTables, output: pathlib.Path, wanted: list[str]
+) -> list[str]:
     """Returns the rows that are not released; raises if something is in their place."""
-    missing = [name for name in wanted if not (output / name / "result.json").exists()]
-    for name in missing:
-        if (output / name).exists():
+    missing = []
+    for name in wanted:
+        ablated = name in tables.ablation_rows
+        place = _place(tables, output, name)
+        if (place / (ablations.MEASURED if ablated else "result.json")).exists():
+            continue
+        if place.exists():
             raise UserError(
-                f"{output / name} is no released row, and one would replace it; move it"
+                f"{place} is no released row, and one would replace it; move it"
             )
+        missing.append(name)
     return missing
 
 
@@ -138,28 +173,36 @@ def _train(
     )
 
 
-def _release(
-    run: pathlib.Path,
-    output: pathlib.Path,
-    further: tuple[dict[str, int], ...],
-    data_dir: pathlib.Path,
-) -> None:
-    """Tests a run in whatever further ways its row needs, and releases it."""
-    tests = files.read_json(run / "result.json")["test"]
-    adaptations = ",".join(dict.fromkeys(test["adapt"] for test in tests))
-    evaluations = []
-    for task in further:
-        name = "_".join(f"{flag}{number}" for flag, number in task.items())
-        evaluations.append(run.with_name(f"{run.name}_{name}"))
-        programs.run(
-            "evaluate",
-            f"--workdir={run}",
-            *(f"--{flag}={number}" for flag, number in task.items()),
-            f"--adapt={adaptations}",
-            f"--output={evaluations[-1]}",
-            data_dir=data_dir,
-        )
+def _release(run: pathlib.Path, output: pathlib.Path) -> None:
+    """Releases a run."""
     cli.load_tensorflow()
     from paper_tables import release
 
-    release.release(run, output, evaluations)
+    release.release(run, output)
+
+
+def _test(
+    row: pathlib.Path,
+    task: Mapping[str, int],
+    runs: pathlib.Path,
+    data_dir: pathlib.Path,
+) -> None:
+    """Tests a released row in a further way, unless that is among its tests."""
+    result = files.read_json(row / "result.json")
+    own = result["test_spec"] | task
+    asked = {name: own[name] for name in ("shot", "distractors")}
+    if any(asked.items() <= test.items() for test in result["test"]):
+        return
+    adaptations = ",".join(dict.fromkeys(test["adapt"] for test in result["test"]))
+    suffix = "_".join(f"{flag}{number}" for flag, number in task.items())
+    output = runs / f"{row.name}_{suffix}"
+    programs.run(
+        "evaluate",
+        f"--workdir={row}",
+        *(f"--{flag}={number}" for flag, number in task.items()),
+        f"--adapt={adaptations}",
+        f"--output={output}",
+        data_dir=data_dir,
+    )
+    result["test"] += files.read_json(output / "evaluation.json")
+    files.write_json(row / "result.json", result)

@@ -54,6 +54,50 @@ class HigherWays(NamedTuple):
     at: int | None = None
 
 
+class Factor(NamedTuple):
+    """A setting that is varied alone: a panel in the figure of an ablation."""
+
+    title: str
+    flag: str
+    own: float  # what the row itself has
+    others: tuple[float, ...]
+
+
+class Ablation(NamedTuple):
+    """Trainings of a row with one setting changed, measured on validation classes.
+
+    Attributes:
+        episodes: length of these trainings, the row's own for comparison included;
+            None for its full length, where the released row is what they are compared
+            with.
+    """
+
+    row: str
+    factors: tuple[Factor, ...]
+    episodes: int | None = None
+
+    @property
+    def base(self) -> str:
+        """The name of the training with no setting changed."""
+        return f"{self.row}_short" if self.episodes else self.row
+
+    def name(self, factor: Factor, value: float) -> str:
+        """Returns the name of the training with one setting changed."""
+        return (
+            self.base if value == factor.own else f"{self.base}_{factor.flag}_{value:g}"
+        )
+
+    def trainings(self) -> dict[str, list[str]]:
+        """Returns the name of each training -> its flags beside the row's own."""
+        length = [f"--episodes={self.episodes}"] if self.episodes else []
+        trainings = {self.base: length} if self.episodes else {}
+        for factor in self.factors:
+            for value in factor.others:
+                changed = [f"--{factor.flag}={value:g}"]
+                trainings[self.name(factor, value)] = [*length, *changed]
+        return trainings
+
+
 @dataclasses.dataclass(frozen=True)
 class DatasetTables:
     """The rows of one data set, what they answer, and where they lie.
@@ -73,6 +117,11 @@ class DatasetTables:
         consistency: average VAT losses, how far an answer moves under the worst small
             change of an image.
         landing: label and row of the runs whose walkers come home or not.
+        mapped: label and row of the runs whose embeddings are drawn side by side.
+        mapped_ways: how many classes of them.
+        compared: rows whose differences to those of `clean` are shown, episode by
+            episode.
+        ablations: trainings with one setting changed.
         seeds: other seeds with which the rows of `spread` are trained as well, since
             one label split hides what another one would give.
     """
@@ -89,12 +138,16 @@ class DatasetTables:
     clean: tuple[Published, ...]
     consistency: tuple[Published, ...]
     landing: tuple[tuple[str, str], ...]
+    mapped: tuple[tuple[str, str], ...]
+    mapped_ways: int
+    compared: tuple[str, ...]
     evaluations: Mapping[str, tuple[Mapping[str, int], ...]] = dataclasses.field(
         default_factory=dict
     )
     page_beside: bool = False
     short: bool = False
     shows_images: bool = False
+    ablations: tuple[Ablation, ...] = ()
     seeds: tuple[int, ...] = ()
     spread: tuple[str, ...] = ()
 
@@ -127,16 +180,33 @@ class DatasetTables:
             for seed in self.seeds
         }
 
+    @property
+    def analyzed(self) -> set[str]:
+        """The rows that the analyses look into."""
+        published = (*self.higher_ways.runs, *self.clean, *self.consistency)
+        labeled = (*self.landing, *self.mapped)
+        return {each.row for each in published} | {row for _, row in labeled}
+
+    @property
+    def ablation_rows(self) -> dict[str, tuple[str, list[str]]]:
+        """Name of an ablation's training -> the row that it changes, and how."""
+        return {
+            name: (ablation.row, flags)
+            for ablation in self.ablations
+            for name, flags in ablation.trainings().items()
+        }
+
     def page(self, output: pathlib.Path) -> pathlib.Path:
         """Returns where the page of the rows in a folder lies."""
         return (output.parent if self.page_beside else output) / "README.md"
 
     def flags(self, row: str, root: pathlib.Path) -> list[str]:
         """Returns the flags that make a row what it is, for a repository at `root`."""
-        flagfile, seed = self._repeats.get(row, (row, 0))
-        path = root / self.flagfiles / f"{flagfile}.flags"
-        seeds = [f"--seed={seed}", f"--label_seed={seed}"] if seed else []
-        return [f"--flagfile={path}", *seeds]
+        changes = self.ablation_rows
+        for name, (repeated, seed) in self._repeats.items():
+            changes[name] = repeated, [f"--seed={seed}", f"--label_seed={seed}"]
+        flagfile, flags = changes.get(row, (row, []))
+        return [f"--flagfile={root / self.flagfiles / flagfile}.flags", *flags]
 
 
 def repeated_name(row: str, seed: int) -> str:

@@ -156,7 +156,8 @@ TABLES = DatasetTables(
     clean=(
         Published("PN", "pn", 0.67),
         Published("PN_all", "pn_all", 0.76),
-        Published("PRWN", "prwn_distractors", 0.81),
+        Published("PRWN_distractors", "prwn_distractors", 0.81),
+        Published("PRWN", "prwn", None),
     ),
     consistency=(
         Published("PN_VAT", "pn_vat", 1.1),
@@ -170,6 +171,9 @@ TABLES = DatasetTables(
         ("PN_VAT", "pn_vat"),
         ("PRWN", "prwn"),
     ),
+    mapped=(("PN", "pn"), ("PRWN", "prwn")),
+    mapped_ways=20,
+    compared=("prwn", "prwn_distractors"),
     evaluations={
         "prwn": _ALSO_CROWDED,
         "pn": _ALSO_CROWDED,

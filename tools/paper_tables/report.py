@@ -3,10 +3,12 @@
 Only the prose of its notes is written by hand.
 """
 
+import itertools
 import pathlib
+import statistics
 from typing import Any
 
-from paper_tables import markdown, sections
+from paper_tables import ablations, markdown, sections
 from paper_tables.description import Cell, DatasetTables, Table, repeated_name
 from paper_tables.results import Results
 
@@ -41,6 +43,7 @@ def page(tables: DatasetTables, output: pathlib.Path) -> str:
     parts += ["## The runs", _runs(results)]
     if tables.spread:
         parts += ["## Other label splits", _spread(results)]
+    parts += ablations.sections(tables, output, results.link(ablations.FOLDER))
     return "\n\n".join([*parts, *sections.all_sections(results)]) + "\n"
 
 
@@ -126,17 +129,28 @@ def _evaluation(tables: DatasetTables, row: str, tests: list[dict[str, Any]]) ->
 
 
 def _spread(results: Results) -> str:
-    """Returns the accuracies of the same rows with other seeds."""
+    """Returns the accuracies of the same rows with other seeds, and their spread."""
     tables = results.tables
     several = len(tables.shots) > 1
     lines = []
     for row in tables.spread:
         names = (row, *(repeated_name(row, seed) for seed in tables.seeds))
-        for shot in tables.shots:
-            for adapt in ("none", "refine"):
-                entries = [results.test(name, adapt, 0, shot) for name in names]
-                cells = map(markdown.measured, entries)
-                lines.append((row, *([shot] if several else []), adapt, *cells))
+        if not any(map(results.result, names[1:])):
+            continue
+        crowd = results.distractors(row)
+        for shot, adapt in itertools.product(tables.shots, ("none", "refine")):
+            entries = [results.test(name, adapt, crowd, shot) for name in names]
+            cells = map(markdown.measured, entries)
+            kind = (row, *([shot] if several else []), adapt)
+            lines.append((*kind, *cells, _deviation(entries)))
     seeds = [f"seed {seed}" for seed in (0, *tables.seeds)]
     header = ("run", *(["shot"] if several else []), "`--adapt`", *seeds)
-    return markdown.table(header, lines)
+    return markdown.table((*header, "mean ± deviation of splits"), lines)
+
+
+def _deviation(entries: list[dict[str, Any] | None]) -> str:
+    """Returns the mean of some tests and their standard deviation, in per cent."""
+    accuracies = [100 * entry["accuracy"] for entry in entries if entry]
+    if len(accuracies) < 2:
+        return ""
+    return markdown.percent(statistics.mean(accuracies), statistics.stdev(accuracies))

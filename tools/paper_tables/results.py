@@ -33,10 +33,19 @@ class Results:
                 return entry
         return None
 
+    def distractors(self, row: str) -> int:
+        """Returns the distractor classes of a row's own tests."""
+        result = self.result(row)
+        return result["test"][0]["distractors"] if result else 0
+
     def analysis(self, name: str) -> list[dict[str, Any]]:
         """Returns the rows of an analysis, none if it was not made."""
+        return self.numbers(name)["rows"]
+
+    def numbers(self, name: str) -> dict[str, Any]:
+        """Returns everything that an analysis has stored."""
         path = self.output / analyses.FOLDER / f"{name}.json"
-        return files.read_json(path)["rows"] if path.exists() else []
+        return files.read_json(path) if path.exists() else {"rows": []}
 
     def link(self, *names: str) -> str:
         """Returns the way from the page to something in the folder of the rows."""

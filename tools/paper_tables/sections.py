@@ -7,28 +7,49 @@ from paper_tables import analyses, markdown
 from paper_tables.description import Published
 from paper_tables.results import Results
 
-SHOWN = ("ways", "landing", "consistency", "distractors_roc")
-
 
 def all_sections(results: Results) -> list[str]:
-    """Returns the titles and texts of the analyses that were made, then figures."""
-    tables = results.tables
-    ways = _ways_at if tables.higher_ways.at else _by_way
-    sections = {
-        tables.higher_ways.title: ("ways", ways),
-        "The walker among distractors (p_clean, smoothed)": ("distractors", _clean),
-        "Local consistency (average VAT loss)": ("consistency", _consistency),
-        "Coming home (landing probability by inner steps)": ("landing", _landing),
-    }
+    """Returns the titles and texts of the analyses that were made, with figures."""
+    higher = results.tables.higher_ways
+    ways = _ways_at if higher.at else _by_way
+    sections = (
+        ("Differences on the same episodes", "pairs", _pairs, ()),
+        (higher.title, "ways", ways, ("ways",)),
+        ("Between and within classes", "scale", _scale, ()),
+        ("Coming home (landing probability)", "landing", _landing, ("landing",)),
+        (
+            "The walker among distractors (p_clean)",
+            "distractors",
+            _clean,
+            ("distractors_clean", "distractors_roc", "distractors_histogram"),
+        ),
+        (
+            "Local consistency (average VAT loss)",
+            "consistency",
+            _consistency,
+            ("consistency",),
+        ),
+        ("On the way (validation classes)", "training", _training, ("training",)),
+        ("Embeddings of the same classes", "embedding", _embedding, ("embedding",)),
+    )
     parts = []
-    for title, (name, text) in sections.items():
+    for title, name, text, figures in sections:
         if results.analysis(name):
-            parts += [f"## {title}", text(results)]
-    return parts + [
-        f"![{name}]({results.link(analyses.FOLDER, f'{name}.png')})"
-        for name in SHOWN
-        if (results.output / analyses.FOLDER / f"{name}.png").exists()
-    ]
+            numbers = results.link(analyses.FOLDER, f"{name}.json")
+            parts += [f"## {title}", text(results), f"Numbers: [{name}]({numbers})."]
+            parts += [_figure(results, figure) for figure in figures]
+    return [part for part in parts if part]
+
+
+def _figure(results: Results, name: str) -> str:
+    """Returns a figure of the page, and links to it for a paper; nothing without."""
+    if not (results.output / analyses.FOLDER / f"{name}.png").exists():
+        return ""
+    png, svg, pdf = (
+        results.link(analyses.FOLDER, f"{name}.{kind}")
+        for kind in ("png", "svg", "pdf")
+    )
+    return f"![{name}]({png})\n\n[SVG]({svg}), [PDF]({pdf})"
 
 
 def _beside_paper(
@@ -59,54 +80,161 @@ def _ways_at(results: Results) -> str:
     def number(row: dict[str, Any]) -> str | None:
         return markdown.measured(row) if row["way"] == way else None
 
-    return _beside_paper(results, "ways", runs, number)
+    accuracies = _beside_paper(results, "ways", runs, number)
+    return "\n\n".join([accuracies, _gains(results, way)])
+
+
+def _gains(results: Results, way: int) -> str:
+    """Returns what each run gains on each one before it, in shares of the latter."""
+    every = results.numbers("ways").get("relative_gain", ())
+    gains = [row for row in every if row["way"] == way]
+    if not gains:
+        return ""
+    bases = list(dict.fromkeys(row["base"] for row in gains))
+    by_pair = {(row["run"], row["base"]): row for row in gains}
+    lines = []
+    for run in dict.fromkeys(row["run"] for row in gains):
+        rows = [by_pair.get((run, base)) for base in bases]
+        cells = (
+            f"{100 * row['gain']:+.1f} ± {100 * row['interval']:.1f} %" if row else ""
+            for row in rows
+        )
+        lines.append((run, *cells))
+    header = [f"gain at {way} ways", *(f"over {base}" for base in bases)]
+    return markdown.table(header, lines)
 
 
 def _by_way(results: Results) -> str:
-    """Returns the accuracies of all numbers of ways, and how they compare."""
+    """Returns the accuracies of all numbers of ways, and the gains at the last."""
     entries = results.analysis("ways")
     ways = sorted({row["way"] for row in entries})
     by_run = {
         label: {row["way"]: row for row in entries if row["run"] == label}
         for label in dict.fromkeys(row["run"] for row in entries)
     }
-    base = results.tables.higher_ways.runs[0].label
     lines = []
     for label, by_way in by_run.items():
-        cells = [markdown.measured(by_way.get(way)) for way in ways]
-        gain = ""
-        if base in by_run and label != base:
-            ratio = by_way[ways[-1]]["accuracy"] / by_run[base][ways[-1]]["accuracy"]
-            gain = f"{100 * (ratio - 1):+.1f} %"
-        lines.append((label, *cells, gain))
+        lines.append((label, *(markdown.measured(by_way.get(way)) for way in ways)))
     header = ("model", *(f"{way} ways" for way in ways))
-    return markdown.table((*header, f"relative to {base} at {ways[-1]} ways"), lines)
+    return "\n\n".join([markdown.table(header, lines), _gains(results, ways[-1])])
+
+
+def _pairs(results: Results) -> str:
+    """Returns how much more some rows have than others, in points."""
+    tables = results.tables
+    labels = {each.row: each.label for each in tables.clean}
+    signed = {}  # (run, base, distractors, adapt) -> points and interval
+    for row in results.numbers("pairs")["differences"]:
+        kind = (row["distractors"], row["adapt"])
+        points, interval = 100 * row["difference"], 100 * row["interval"]
+        signed[row["run"], row["base"], *kind] = points, interval
+        signed[row["base"], row["run"], *kind] = -points, interval
+    kinds = list(dict.fromkeys(key[2:] for key in signed))
+    lines = []
+    for run in (labels[row] for row in tables.compared):
+        for base in labels.values():
+            pairs = [signed.get((run, base, *kind)) for kind in kinds]
+            if None not in pairs:
+                cells = (f"{gap:+.2f} ± {interval:.2f}" for gap, interval in pairs)
+                lines.append((f"{run} − {base}", *cells))
+    header = (f"{adapt}, {crowd or 'no'} distractors" for crowd, adapt in kinds)
+    return markdown.table(("points", *header), lines)
+
+
+def _scale(results: Results) -> str:
+    """Returns how far apart the classes are."""
+    lines = [
+        (row["run"], *(f"{row[name]:.1f}" for name in ("between", "within", "ratio")))
+        for row in results.analysis("scale")
+    ]
+    header = ("model", "between two centres", "image to its centre", "ratio")
+    return markdown.table(header, lines)
 
 
 def _clean(results: Results) -> str:
-    """Returns how likely the walker is at a clean point."""
-
-    def number(row: dict[str, Any]) -> str:
-        return f"{row['p_clean_smoothed']:.3f} ± {row['p_clean_smoothed_interval']:.3f}"
-
-    return _beside_paper(results, "distractors", results.tables.clean, number)
+    """Returns how likely the walker is at a clean point, and what its score tells."""
+    columns = {
+        "own scale": "p_clean_smoothed",
+        "common scale": "common_p_clean_smoothed",
+        "common scale, unsmoothed": "common_p_clean_raw",
+        "ROC area": "roc_area",
+        "ROC area, common scale": "common_roc_area",
+    }
+    rows = {row["run"]: row for row in results.analysis("distractors")}
+    lines = []
+    for each in results.tables.clean:
+        paper = "–" if each.number is None else each.number
+        row = rows.get(each.label)
+        cells = (
+            f"{row[name]:.3f} ± {row[f'{name}_interval']:.3f}"
+            if row
+            else markdown.NOT_RUN
+            for name in columns.values()
+        )
+        lines.append((each.label, paper, *cells, f"`{each.row}`"))
+    return markdown.table(("model", "paper", *columns, "run"), lines)
 
 
 def _consistency(results: Results) -> str:
-    """Returns the average VAT losses."""
-
-    def number(row: dict[str, Any]) -> str:
-        return f"{row['vat_loss']:.1f} ± {row['interval']:.1f}"
-
-    return _beside_paper(results, "consistency", results.tables.consistency, number)
+    """Returns the average VAT losses by the length of the change."""
+    entries = results.analysis("consistency")
+    shares = list(dict.fromkeys(row["share"] for row in entries))
+    lines = []
+    for each in results.tables.consistency:
+        paper = "–" if each.number is None else each.number
+        own = [row for row in entries if row["run"] == each.label]
+        for scale in dict.fromkeys(row["scale"] for row in own):
+            cells = (
+                f"{row['vat_loss']:.3g} ± {row['interval']:.1g}"
+                for row in own
+                if row["scale"] == scale
+            )
+            lines.append((each.label, paper, scale, *cells, f"`{each.row}`"))
+    header = ("model", "paper", "scale", *(f"{share:.3g}" for share in shares), "run")
+    return markdown.table(header, lines)
 
 
 def _landing(results: Results) -> str:
-    """Returns the landing probabilities of every run by its inner steps."""
+    """Returns the landing probabilities of every run after most steps, by view."""
     entries = results.analysis("landing")
-    steps = sorted({row["steps"] for row in entries})
+    last = max(row["steps"] for row in entries)
+    views = ("way", "scale", "smoothing")
+    by_view: dict[tuple, dict[str, Any]] = {}
+    for row in entries:
+        if row["steps"] == last:
+            view = tuple(row[name] for name in views)
+            by_view.setdefault(view, {})[row["run"]] = row
     lines = []
     for label in dict.fromkeys(row["run"] for row in entries):
-        curve = {row["steps"]: row["landing"] for row in entries if row["run"] == label}
-        lines.append((label, *(f"{curve[step]:.2f}" for step in steps)))
-    return markdown.table(("model", *map(str, steps)), lines)
+        rows = (by_run[label] for by_run in by_view.values())
+        lines.append(
+            (label, *(f"{row['landing']:.3f} ± {row['interval']:.3f}" for row in rows))
+        )
+    titles = (
+        f"{way}-way, {scale} scale, "
+        + (f"smoothing {smooth:g}" if smooth else "unsmoothed")
+        for way, scale, smooth in by_view
+    )
+    return markdown.table((f"after {last} inner steps", *titles), lines)
+
+
+def _training(results: Results) -> str:
+    """Returns the first and the last validation of every run that has kept them."""
+    by_run: dict[str, list[dict[str, Any]]] = {}
+    for row in results.analysis("training"):
+        by_run.setdefault(row["run"], []).append(row)
+    lines = [
+        (label, *(f"{markdown.measured(row)} at {row['step']}" for row in ends))
+        for label, (first, *_, last) in by_run.items()
+        for ends in [(first, last)]
+    ]
+    return markdown.table(("model", "first validation", "last"), lines)
+
+
+def _embedding(results: Results) -> str:
+    """Returns how much of the variance the two PCA axes hold."""
+    lines = [
+        (row["run"], f"{100 * sum(row['explained']):.0f} %")
+        for row in results.analysis("embedding")
+    ]
+    return markdown.table(("model", "variance along two PCA axes"), lines)
