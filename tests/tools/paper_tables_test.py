@@ -35,7 +35,7 @@ def header(tables: DatasetTables, row: str) -> str:
 @each_data_set
 def test_every_row_has_its_flagfile_and_its_cells(tables):
     paths = (ROOT / tables.flagfiles).glob("*.flags")
-    assert {path.stem for path in paths} == set(tables.rows)
+    assert {path.stem for path in paths} >= set(tables.rows)  # some only pre-train
     assert {cell.row for cell in tables.cells} == set(tables.rows)
 
 
@@ -73,13 +73,13 @@ def test_every_cell_is_tested(tables):
 SAME_CONFIG = """
 import pathlib, sys
 from absl import flags
-from prwn_tf import config, train
+from prwn_tf import config_json, train
 from prwn_tf.cli import read
 from prwn_tf.training.workdir import Workdir
 row, *arguments = sys.argv[1:]
 flags.FLAGS(["train", *arguments])
 asked, stored = read.train_config(), Workdir(pathlib.Path(row)).load_config()
-differing = config.differences(asked, stored, may_change=True)
+differing = config_json.differences(asked, stored, may_change=True)
 assert not differing.keys() - {"conv_block", "xla"}, differing
 """
 
