@@ -80,7 +80,8 @@ def test_the_page_lies_among_the_rows(output):
 
 def test_all_rows_have_the_same_schedule():
     schedules = set()
-    for row in mini.TABLES.rows:
+    begun = {*mini.TABLES.origins, *mini.TABLES.origins.values()}
+    for row in set(mini.TABLES.rows) - begun:
         text = (ROOT / "flags/mini/short" / f"{row}.flags").read_text()
         flags = [line for line in text.splitlines() if line.startswith("--")]
         own = tuple(f"--{name}=" for name in OWN_FLAGS)

@@ -47,11 +47,17 @@ def test_published_numbers_are_those_of_the_flagfiles(tables):
             assert text in header(tables, cell.row)
 
 
+def own_test(tables, row: str) -> dict[str, int]:
+    """The kind of episodes that a row's training ends with, as its name tells."""
+    shot = 1 if "1shot" in row else tables.shots[-1]
+    return {"shot": shot, "distractors": 5 * ("distractors" in row)}
+
+
 @each_data_set
 def test_one_command_gives_the_digits_of_all_tests_of_a_row(tables):
     """It tests every combination of numbers, so there are no others."""
     for row, further in tables.evaluations.items():
-        own = {"shot": tables.shots[-1], "distractors": 5 * ("distractors" in row)}
+        own = own_test(tables, row)
         tests = [own, *(own | task for task in further)]
         numbers = [{test[name] for test in tests} for name in own]
         combinations = {*itertools.product(*numbers)}
@@ -63,8 +69,7 @@ def test_every_cell_is_tested(tables):
     """A cell of another kind of episodes than its row's own is a further test."""
     for table, shot in itertools.product(tables.tables, tables.shots):
         for cell in table.cells:
-            own = {"shot": tables.shots[-1]}
-            own["distractors"] = 5 * ("distractors" in cell.row)
+            own = own_test(tables, cell.row)
             further = tables.evaluations.get(cell.row, ())
             tests = [own, *(own | task for task in further)]
             assert {"shot": shot, "distractors": table.distractors} in tests, cell

@@ -164,10 +164,13 @@ def _train(
 ) -> None:
     """Runs the row's own command, which continues what is half done."""
     shorter = [f"--episodes={episodes}"] if episodes else []
+    origin = tables.origins.get(name)
+    begun = [f"--init_from={workdir.with_name(origin)}"] if origin else []
     programs.run(
         "train",
         *tables.flags(name, ROOT),
         *shorter,
+        *begun,
         f"--workdir={workdir}",
         data_dir=data_dir,
     )

@@ -121,6 +121,7 @@ class DatasetTables:
         mapped_ways: how many classes of them.
         compared: rows whose differences to those of `clean` are shown, episode by
             episode.
+        origins: row -> the row whose encoder it begins with, trained before it.
         ablations: trainings with one setting changed.
         seeds: other seeds with which the rows of `spread` are trained as well, since
             one label split hides what another one would give.
@@ -147,6 +148,7 @@ class DatasetTables:
     page_beside: bool = False
     short: bool = False
     shows_images: bool = False
+    origins: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ablations: tuple[Ablation, ...] = ()
     seeds: tuple[int, ...] = ()
     spread: tuple[str, ...] = ()
