@@ -9,7 +9,8 @@ after 0..10 inner steps, as published and at a common scale. ways: accuracy
 against the number of classes, and the relative gain over the first run.
 consistency: the average VAT loss by how far an image is moved. pairs:
 differences between runs on the same episodes, with and without distractors.
-embedding: PCA and t-SNE of one episode's classes.
+embedding: PCA and t-SNE of one episode's classes. calibration: how often answers
+are right against how likely they were said to be.
 """
 
 import dataclasses
@@ -67,7 +68,7 @@ def main() -> None:
     files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
-    subjects = [run.subject(stores, FLAGS.split) for run in opened]
+    subjects = [run.subject(stores, FLAGS.split, FLAGS.eval_seed) for run in opened]
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
     for name in what:
         finding = analyses.function(name)(subjects, settings)

@@ -31,7 +31,6 @@ from prwn_tf.parts import (
 from prwn_tf.precision import PRECISIONS
 from prwn_tf.settings import (
     COUNT,
-    MAX_INT,
     SEED,
     EncoderPart,
     Part,
@@ -45,8 +44,10 @@ from prwn_tf.spec import EpisodeSpec
 
 # What a user asks of test episodes; fields of an EpisodeSpec.
 ASKED = ("way", "shot", "query", "unlabeled", "distractors")
-# What the unlabelled points of a test episode can do to its prototypes.
-ADAPTATIONS = ("none", "refine", "filter")
+# What the unlabelled points of a test episode can do to its prototypes, and what they
+# do in methods of others, for comparison.
+ADAPTATIONS = ("none", "refine", "filter", "gate")
+RIVALS = ("propagate", "oslo", "kmeans")
 MAX_CHANNELS = 4096
 
 
@@ -92,7 +93,7 @@ class TrainConfig(Settings):
     label_ratio: float = setting(1.0, "Labelled share of a training class.", "(0, 1]")
     label_seed: int = setting(0, "Draws which images are labelled.", SEED)
     seed: int = setting(0, "Draws first weights and training episodes.", SEED)
-    eval_seed: int = 0
+    eval_seed: int = setting(0, "Draws validation and test episodes.", SEED)
     conv4: Conv4Config = part(Conv4Config)
     mlp: MlpConfig = part(MlpConfig)
     egnn_conv: EgnnConvConfig = part(EgnnConvConfig)
@@ -157,10 +158,6 @@ class TrainConfig(Settings):
         require(
             len(self.image_shape) == 3 and min(self.image_shape) >= 1,
             f"image_shape must be three sizes of 1 or more, got {self.image_shape}",
-        )
-        require(
-            0 <= self.eval_seed <= MAX_INT,
-            f"eval_seed must be in {SEED}, got {self.eval_seed}",
         )
         require(
             not (self.deterministic and self.xla == "step"),

@@ -15,7 +15,9 @@ from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store.reader import ClassStore, training_store
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes import pools as pools_lib
-from prwn_tf.evaluation import report
+from prwn_tf.evaluation import calibration as calibration_lib
+from prwn_tf.evaluation import fit, report
+from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.evaluation.embeddings import Embedder, Embeddings
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.model import FewShotModel
@@ -131,10 +133,11 @@ class Experiment:
         config, path = self.config, self.workdir.path
         seconds = float(self.checkpoints.seconds)  # the best one's are fewer
         step = self.checkpoints.restore(config.select)
+        calibration = self._calibrate()
         embeddings = self.embed(self.stores["test"])
         adaptations = self.model.head.adaptations if config.test.unlabeled else ["none"]
         evaluations = self.evaluators["test"](
-            embeddings, config.test, adaptations, config.eval_episodes
+            embeddings, config.test, adaptations, config.eval_episodes, calibration
         )
         report.write_episodes(path / "episodes.csv", evaluations)
         losses = self.workdir.losses
@@ -146,6 +149,18 @@ class Experiment:
         if self.stores["val"].visible:
             self._project(self.embed(self.stores["val"]))
         return evaluations
+
+    def _calibrate(self) -> Calibration | None:
+        """Stores and returns what the validation classes say of the model's answers."""
+        calibration = fit.fit(
+            self.pools["val"],
+            self.embed(self.stores["val"]),
+            self.model.head,
+            self.config,
+        )
+        calibration_lib.write(self.workdir.calibration, calibration)
+        print("\n".join(calibration.lines() if calibration else ["uncalibrated"]))
+        return calibration
 
     def _project(self, embeddings: Embeddings) -> None:
         """Shows validation images, so that nobody is led to choose by those of test."""

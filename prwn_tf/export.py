@@ -2,8 +2,8 @@
 
     python -m prwn_tf.export --workdir=runs/omniglot --output=exported/omniglot
 
-Signatures: embed, prototypes, filter, refine and classify, for any number of
-images and classes; embed_encoded and classify_encoded take files as they are.
+Signatures: embed, prototypes, refine, filter, gate and classify, for any number
+of images and classes; embed_encoded and classify_encoded take files as they are.
 To look at them: saved_model_cli show --all --dir=DIR. The data set need not
 be there.
 """

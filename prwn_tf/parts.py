@@ -110,6 +110,7 @@ class WalkConfig(Term):
     Attributes:
         smoothing: the authors' code has 0.1, the paper does not mention it.
         temperature: the authors' code for FEAT has one, the paper has not.
+        nowhere: ours, as the gate has it (see `prwn_tf.heads.gate`).
         self_loop_penalty: subtracted from a point's similarity to itself. The authors'
             code has 1000, too little for 84-pixel images, where distances exceed it.
     """
@@ -144,6 +145,13 @@ class WalkConfig(Term):
     )
     temperature: float = setting(
         1.0, "Divides the walker's squared distances.", "(0, inf)"
+    )
+    nowhere: float = setting(
+        0.0,
+        "Lets the walker leave to nowhere instead of going on from a distractor; how "
+        "far that is, in the unit of a stranger's distance. The gate of --adapt has "
+        "0.5; 0 is no way out.",
+        "[0, inf)",
     )
     self_loop_penalty: float = setting(
         1e9, "How much less a point is like itself than like others.", "[0, inf)"

@@ -5,8 +5,8 @@ r"""Labels a folder of images from a few examples of each class.
 
 --support has a folder of images for each class, one image at least. --query
 may hold images in any folders, or be one image. --unlabeled makes the answers
-better: the classes move towards the half of its images that the walk trusts
-most, and the others, among them what shows none of the classes, are set aside.
+better: the classes move towards those of its images that belong to them, and the
+others, among them what shows none of the classes, are set aside.
 Writes predictions.csv, unlabeled.csv, gallery.html to look at in a browser, and
 classes.npz, which --classes takes the next time instead of examples.
 """
@@ -19,6 +19,7 @@ from absl import flags
 from prwn_tf import cli, files, released
 from prwn_tf.config import ADAPTATIONS
 from prwn_tf.errors import UserError
+from prwn_tf.evaluation.calibration import AUTO
 from prwn_tf.serving import folders, models
 
 if TYPE_CHECKING:
@@ -48,9 +49,11 @@ flags.DEFINE_string("output", None, "Folder for the results.", required=True)
 flags.DEFINE_enum(
     "adapt",
     None,
-    ADAPTATIONS,
-    "What --unlabeled does: nothing, move the classes towards all of its images, or "
-    "(default) towards those that the walk trusts.",
+    (*ADAPTATIONS, AUTO),
+    "What --unlabeled does: nothing, move the classes towards all of its images, "
+    "towards those that the walk trusts (filter), or towards those that are nearer to "
+    "a class than a stranger would be (gate). Default: auto, what did best on the "
+    "model's validation classes, or gate if it has none.",
 )
 
 
@@ -64,7 +67,7 @@ def main() -> None:
     unlabeled = None
     if FLAGS.unlabeled is not None:
         unlabeled = folders.images(cli.path(FLAGS.unlabeled), "unlabeled")
-    elif FLAGS.adapt not in (None, "none"):
+    elif FLAGS.adapt not in (None, "none", AUTO):
         raise UserError(
             f"--adapt={FLAGS.adapt} learns from unlabelled images; give a folder of "
             "them as --unlabeled, or leave it out"
@@ -122,9 +125,10 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     origin = f"from {examples} examples" if examples else "learned before"
     lines = [f"{len(predictions.support)} classes {origin}"]
     if predictions.unlabeled:
+        moved, total = len(predictions.trusted), len(predictions.unlabeled)
         lines.append(
-            f"{len(predictions.unlabeled)} unlabelled images, of which the walk trusts "
-            f"{len(predictions.trusted)} (--adapt={predictions.adapt})"
+            f"{total} unlabelled images, {moved} of which moved the classes "
+            f"(--adapt={predictions.adapt})"
         )
     counts = Counter(each.label for each in predictions.queries if not each.problem)
     common = counts.most_common(MAX_CLASSES)
@@ -132,6 +136,7 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     more = len(counts) - len(common)
     rest = f" and {more} classes more" if more else ""
     lines.append(f"{counts.total()} images labelled: {listed}{rest}")
+    lines.append(novelty_line(predictions))
     if query.others:
         lines.append(
             f"{len(query.others)} files passed over that are not JPEG, PNG, GIF or BMP "
@@ -144,6 +149,21 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     if (more := len(predictions.problems) - MAX_PROBLEMS) > 0:
         lines.append(f"{more} more images could not be used")
     return lines
+
+
+def novelty_line(predictions: "Predictions") -> str:
+    """Returns how many images are probably of none of the classes."""
+    threshold = predictions.classifier.threshold_
+    if threshold != threshold:
+        return (
+            "the model is uncalibrated, so it cannot tell what is none of the classes; "
+            "python -m prwn_tf.evaluate --calibrate on its data changes that"
+        )
+    novel = sum(each.novel for each in predictions.queries)
+    return (
+        f"{novel} of them probably none of the classes (none_of_these above "
+        f"{threshold:.3g}, as 5 % of the classes' own images are)"
+    )
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
+from prwn_tf.evaluation import calibration
 from prwn_tf.training import validation
 from prwn_tf.training.workdir import Workdir
 
@@ -57,8 +58,14 @@ class Run:
     workdir: Workdir
     config: TrainConfig
 
-    def subject(self, stores: dict[str, ClassStore], split: str) -> "Subject":
-        """Loads the model and embeds a split with it, for the analyses."""
+    def subject(
+        self, stores: dict[str, ClassStore], split: str, seed: int | None = None
+    ) -> "Subject":
+        """Loads the model and embeds a split with it, for the analyses.
+
+        Args:
+            seed: draws the episodes; by default as the run was tested.
+        """
         from prwn_tf import build
         from prwn_tf.analysis.subject import Subject
         from prwn_tf.evaluation.embeddings import Embedder
@@ -72,8 +79,9 @@ class Run:
             store=stores[split],
             pools=split_pools,
             embeddings=Embedder(model)(stores[split]),
-            seed=self.config.eval_seed,
+            seed=self.config.eval_seed if seed is None else seed,
             validations=validation.read(self.workdir.validation),
+            calibration=calibration.read(self.workdir.calibration),
         )
 
 

@@ -3,12 +3,20 @@
 import dataclasses
 from typing import ClassVar
 
-from prwn_tf.settings import REQUIRED, Settings, setting
+from prwn_tf.settings import REQUIRED, Settings, require, setting
+
+# How many unlabelled images each class has: as many as the others, or in proportions of
+# a Dirichlet distribution, as many in all.
+BALANCES = ("equal", "dirichlet")
 
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeSpec(Settings):
-    """How an episode is made up: N = way classes, K = shot labelled images of each."""
+    """How an episode is made up: N = way classes, K = shot labelled images of each.
+
+    Attributes:
+        balance: one of `BALANCES`; episodes to learn from are equal.
+    """
 
     group: ClassVar[str] = "episodes"
 
@@ -43,6 +51,15 @@ class EpisodeSpec(Settings):
         "[0, inf)",
     )
 
+    balance: str = BALANCES[0]
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(
+            self.balance in BALANCES,
+            f"balance must be {' or '.join(BALANCES)}, got {self.balance}",
+        )
+
     @property
     def classes(self) -> int:
         """Classes drawn for an episode, distractors included."""
@@ -71,10 +88,11 @@ class EpisodeSpec(Settings):
     def __str__(self) -> str:
         crowd = f", {self.distractors} distractors" if self.distractors else ""
         extra = f", {self.extra} unlabelled of no class" if self.extra else ""
+        unequal = " on average, unequally many" * (self.balance != BALANCES[0])
         queries = "query" if self.query == 1 else "queries"
         return (
             f"{self.way}-way {self.shot}-shot, {self.query} {queries} and "
-            f"{self.unlabeled} unlabelled a class{crowd}{extra}"
+            f"{self.unlabeled} unlabelled a class{unequal}{crowd}{extra}"
         )
 
 

@@ -22,6 +22,7 @@ ANALYSES = {
     "consistency": "prwn_tf.analysis.consistency",
     "pairs": "prwn_tf.analysis.pairs",
     "embedding": "prwn_tf.analysis.projection",
+    "calibration": "prwn_tf.analysis.reliability",
 }
 
 

@@ -13,7 +13,7 @@ from prwn_tf.evaluation import report
 
 
 def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
-    """Measures where each run's walker goes, and what the filter makes of it."""
+    """Measures where each run's walker goes, and what filter and gate make of it."""
     all_visits, rescaled = (
         [
             follow_walker(subject, settings.spec, settings.episodes, settings.smoothing)
@@ -101,11 +101,13 @@ def _table(rows: Sequence[Row]) -> list[str]:
         "p_clean": "p_clean_smoothed",
         "common scale": "common_p_clean_smoothed",
         "ROC area": "roc_area",
-        "clean of the kept": "clean_share_of_kept",
+        "filter: clean": "clean_share_of_kept",
+        "gate: clean": "clean_share_by_gate",
     }
 
     def cell(row: Row, name: str) -> str:
-        return f"{row[name]:.3f} ± {row[f'{name}_interval']:.3f}"
+        interval = f"{row[f'{name}_interval']:.3f}".removeprefix("0")
+        return f"{row[name]:.3f} ± {interval}"
 
     cells = [
         [row["run"], *(cell(row, name) for name in columns.values())] for row in rows

@@ -12,6 +12,7 @@ from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.plan import Plan
 from prwn_tf.episodes.pools import Pools
+from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.model import FewShotModel
@@ -35,6 +36,7 @@ class Subject:
         seed: draws the episodes.
         scale: what prototypes and points are multiplied by before a walk.
         validations: of the run on its way, if it has kept them.
+        calibration: what its validation classes say of its answers, if they do.
     """
 
     label: str
@@ -45,6 +47,7 @@ class Subject:
     seed: int
     scale: float = 1.0
     validations: Sequence[Validation] = ()
+    calibration: Calibration | None = None
 
     def episodes(self, spec: EpisodeSpec, count: int) -> Iterator[Walkable]:
         """Yields episodes 0..count-1 in batches, the same for every subject."""

@@ -2,7 +2,7 @@
 
 Points of an episode's own classes are called clean. Three questions, over episodes:
 how often is the walker's first point clean, how well does the success score tell
-clean points from distractors, and what does the filter keep.
+clean points from distractors, and what do the filter and the gate keep.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from prwn_tf.analysis.findings import mean_and_interval
 from prwn_tf.analysis.subject import Subject, Walkable
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
+from prwn_tf.heads.gate import gate
 from prwn_tf.walk import graph, statistics
 
 
@@ -37,6 +38,7 @@ class Visits:
     smoothing: float  # of that graph
     scores: np.ndarray  # [E, U] log of the success score of each point
     kept: np.ndarray  # [E, U] whether the filter keeps it
+    belongs: np.ndarray  # [E, U] how far it belongs to a class by the gate
 
     @property
     def ceiling(self) -> float:
@@ -63,6 +65,13 @@ class Visits:
         """Share of the distractors that the filter keeps: [E]."""
         return self.kept[:, self.clean :].mean(axis=1)
 
+    @property
+    def belonging_clean(self) -> np.ndarray:
+        """Share of clean points in what belongs to a class by the gate: [E]."""
+        total = self.belongs.sum(axis=1)
+        clean = self.belongs[:, : self.clean].sum(axis=1)
+        return np.divide(clean, total, out=np.ones_like(total), where=total > 0)
+
     def episode_values(self) -> dict[str, np.ndarray]:
         """Returns every number of single episodes, by name: each [E]."""
         return {
@@ -74,6 +83,10 @@ class Visits:
             "clean_share_of_kept": self.kept_clean,
             "kept_share_of_clean": self.clean_kept,
             "kept_share_of_distractors": self.distractors_kept,
+            "gate_roc_area": separate(self.belongs, self.clean).area,
+            "clean_share_by_gate": self.belonging_clean,
+            "gate_share_of_clean": self.belongs[:, : self.clean].mean(axis=1),
+            "gate_share_of_distractors": self.belongs[:, self.clean :].mean(axis=1),
         }
 
     def summary(self) -> dict[str, Any]:
@@ -98,16 +111,15 @@ def follow_walker(
         _follow_batch(batch, spec.clean_points, smoothing)
         for batch in subject.episodes(spec, episodes)
     ]
-    raw, smoothed, scores, kept = map(np.concatenate, zip(*parts, strict=True))
-    return Visits(
-        subject.label, spec.clean_points, raw, smoothed, smoothing, scores, kept
-    )
+    raw, smoothed, *others = map(np.concatenate, zip(*parts, strict=True))
+    clean = spec.clean_points
+    return Visits(subject.label, clean, raw, smoothed, smoothing, *others)
 
 
 def _follow_batch(
     episodes: Walkable, clean: int, smoothing: float
 ) -> tuple[np.ndarray, ...]:
-    """Returns raw, smoothed, scores and kept of `Visits`, for some episodes."""
+    """Returns the arrays of `Visits`, for some episodes."""
     leave = tf.nn.log_softmax(graph.nearness(*episodes))  # [E, N, U]
 
     def clean_share(smoothing: float) -> tf.Tensor:
@@ -120,8 +132,19 @@ def _follow_batch(
         clean_share(smoothing),
         scores,
         statistics.keep_above_median(scores),
+        _belonging(episodes),
     )
     return tuple(tensor.numpy() for tensor in tensors)
+
+
+def _belonging(episodes: Walkable) -> tf.Tensor:
+    """Returns how far points belong to a class by the gate, which sees prototypes.
+
+    [E, N, D], [E, U, D] -> [E, U].
+    """
+    labels = tf.eye(episodes.prototypes.shape[-2], dtype=episodes.prototypes.dtype)
+    weights = gate(episodes.prototypes, labels, episodes.unlabeled).weights
+    return tf.reduce_sum(weights, axis=-1)
 
 
 def separate(scores: np.ndarray, clean: int) -> Separation:

@@ -26,6 +26,7 @@ from prwn_tf.errors import UserError
 from prwn_tf.own import OwnPart, own_part
 from prwn_tf.settings import MAX_INT, Interval, Settings
 
+OF_TASK = ("eval_episodes", "eval_seed")  # settings of a run that describe its task
 DATA_DIR = os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf")  # unless a flag says
 
 
@@ -57,12 +58,14 @@ def define_task_flags(
             define_integers(name, None, text, lower_bound=int(within.low))
         else:
             flags.DEFINE_integer(name, None, text, lower_bound=int(within.low))
-    field = TrainConfig.flags()["eval_episodes"]
-    text = field.metadata["text"]
-    if default_episodes:
-        text = f"{text.rstrip('.')}; default: {default_episodes}."
-    _note("eval_episodes", EpisodeSpec, field)
-    _define("eval_episodes", TrainConfig, field, text)
+    defaults = {"eval_episodes": default_episodes, "eval_seed": "as trained"}
+    for name in OF_TASK:
+        field = TrainConfig.flags()[name]
+        text = field.metadata["text"]
+        if default_episodes:
+            text = f"{text.rstrip('.')}; default: {defaults[name]}."
+        _note(name, EpisodeSpec, field)
+        _define(name, TrainConfig, field, text)
 
 
 class _Several(flags.ArgumentParser):
@@ -165,7 +168,7 @@ def define_train_flags() -> None:
         _define(f"train_{name}", EpisodeSpec, field, text)
     for group in (TrainConfig, OptimizerConfig, *PARTS.values()):
         for name, field in group.flags().items():
-            if name != "eval_episodes":  # a flag of the task
+            if name not in OF_TASK:
                 _define(name, group, field, field.metadata["text"])
     for name, part in own_parts(_part_names(sys.argv[1:])).items():
         if part.settings:

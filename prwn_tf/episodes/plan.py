@@ -17,6 +17,8 @@ from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.episodes.pools import Pools
 from prwn_tf.spec import BatchSpec
 
+CONCENTRATION = 2  # of the Dirichlet distribution: Veilleux et al., NeurIPS 2021
+
 
 class Plan(NamedTuple):
     """The rows of a store that make an episode.
@@ -79,6 +81,10 @@ def _episode_planner(
     unlabeled = _Pool(pools.rows, pools.starts + pools.labeled, pools.unlabeled)
     split_key = tf.constant([seed, SPLITS.index(pools.split)], tf.int64)
     known = spec.shot + spec.query  # images of a class whose label is known
+    equal = spec.balance == "equal"
+    crowd = labeled if pools.shared else unlabeled
+    largest = crowd.largest - (known if pools.shared else 0)
+    most = spec.unlabeled if equal else largest  # unlabelled images of one class
 
     @tf.autograph.experimental.do_not_convert
     def plan(index: tf.Tensor) -> Plan:
@@ -88,11 +94,14 @@ def _episode_planner(
         keys = tf.random.split(key, 3, alg="philox")
         classes = _draw(tf.fill([1], len(pools.names)), spec.classes, keys[0])[0]
         if pools.shared:
-            drawn = labeled.draw(classes, known + spec.unlabeled, keys[1])
-            points = drawn[:, known:]  # [N + distractors, unlabeled]
+            drawn = labeled.draw(classes, known + most, keys[1])
+            points = drawn[:, known:]  # [N + distractors, most]
         else:
             drawn = labeled.draw(classes[: spec.way], known, keys[1])
-            points = unlabeled.draw(classes, spec.unlabeled, keys[2])
+            points = unlabeled.draw(classes, most, keys[2])
+        if not equal:
+            room = crowd.sizes(classes) - (known if pools.shared else 0)
+            points = _unequal(points, room, spec, keys[2])
         points = tf.reshape(points, [spec.class_points])
         if spec.extra:
             points = tf.concat([points, _extra(pools, spec, keys[2])], axis=0)
@@ -104,6 +113,39 @@ def _episode_planner(
         )
 
     return plan
+
+
+def _unequal(
+    points: tf.Tensor, room: tf.Tensor, spec: EpisodeSpec, key: tf.Tensor
+) -> tf.Tensor:
+    """Returns rows of classes in unequal numbers, those of distractors last.
+
+    Args:
+        points: [N + distractors, most] rows of each class.
+        room: [N + distractors] how many of these there are.
+    """
+    key = tf.random.experimental.stateless_fold_in(key, 2, alg="philox")
+    # A gamma variable of a whole shape is a sum of exponential ones.
+    uniform = tf.random.stateless_uniform(
+        [points.shape[0], CONCENTRATION], key, alg="philox"
+    )
+    shares = 1e-6 - tf.reduce_sum(tf.math.log(1 - uniform), axis=1)  # [n]
+    places = tf.range(points.shape[1])
+    # Seats by shares after Sainte-Laguë, as long as a class has images.
+    order = (tf.cast(places, tf.float32) + 0.5) / shares[:, None]  # [n, most]
+    order = tf.where(places < room[:, None], order, order.dtype.max)
+    chosen = [
+        _first(points[group], order[group], spec.unlabeled)
+        for group in (slice(spec.way), slice(spec.way, None))
+    ]
+    return tf.concat(chosen, axis=0)
+
+
+def _first(points: tf.Tensor, order: tf.Tensor, mean: int) -> tf.Tensor:
+    """Returns those points [n, m] that come first by order, n * mean of them."""
+    number = points.shape[0] * mean
+    first = tf.math.top_k(-tf.reshape(order, [-1]), number).indices
+    return tf.gather(tf.reshape(points, [-1]), tf.sort(first))
 
 
 def _extra(pools: Pools, spec: EpisodeSpec, key: tf.Tensor) -> tf.Tensor:
@@ -120,12 +162,20 @@ class _Pool:
         self._rows = tf.constant(rows, tf.int64)
         self._starts = tf.constant(starts, tf.int64)
         self._counts = tf.constant(counts, tf.int32)
-        self._largest = int(counts.max())
+        self.largest = int(counts.max())
+
+    def sizes(self, classes: tf.Tensor) -> tf.Tensor:
+        """Returns how many images classes have: [n] -> [n]."""
+        return tf.gather(self._counts, classes)
 
     def draw(self, classes: tf.Tensor, number: int, key: tf.Tensor) -> tf.Tensor:
-        """Returns rows of `number` different images of each class: [n, number]."""
-        counts = tf.gather(self._counts, classes)
-        places = _draw(counts, number, key, self._largest)  # [n, number]
+        """Returns rows of `number` different images of each class: [n, number].
+
+        Where a class has fewer, its last row fills up.
+        """
+        counts = self.sizes(classes)
+        places = _draw(counts, number, key, self.largest)  # [n, number]
+        places = tf.minimum(places, counts[:, None] - 1)
         starts = tf.gather(self._starts, classes)[:, None]
         return tf.gather(self._rows, starts + tf.cast(places, tf.int64))
 

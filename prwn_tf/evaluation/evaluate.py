@@ -12,6 +12,8 @@ from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pipeline import query_labels
 from prwn_tf.episodes.pools import Pools
+from prwn_tf.evaluation import curves
+from prwn_tf.evaluation.calibration import AUTO, Calibration
 from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.heads.base import EmbeddedEpisode, Head
 from prwn_tf.model import accuracy
@@ -20,18 +22,49 @@ BATCH_NUMBERS = 2**23  # scores and similarities held at once
 
 
 @dataclasses.dataclass(frozen=True)
+class Confidence:
+    """How sure a head was of its answers, and whether they were right."""
+
+    correct: np.ndarray  # [E, Q]
+    before: np.ndarray  # [E, Q] probabilities of the answers, by the scores as they are
+    after: np.ndarray  # [E, Q] by scores over the temperature
+    temperature: float | None  # None if it was not fitted, and `after` is `before`
+
+    def errors(self) -> dict[str, float | None]:
+        """Returns the temperature, and the calibration error before and after it."""
+        before, after = (
+            curves.calibration_error(sure, self.correct)
+            for sure in (self.before, self.after)
+        )
+        return {
+            "temperature": self.temperature,
+            "calibration_error": before,
+            "calibrated_error": None if self.temperature is None else after,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """How well a head did on a run of episodes."""
+    """How well a head did on a run of episodes.
+
+    Attributes:
+        adapt: the adaptation by the name that it was asked for; see `chosen`.
+        accuracies: [E] share of correct queries of each episode.
+        refines: whether the head itself learns from the unlabelled points.
+        chosen: what "auto" meant.
+    """
 
     spec: EpisodeSpec
     adapt: str
-    accuracies: np.ndarray  # [E] share of correct queries of each episode
-    refines: bool = False  # whether the head itself learns from the unlabelled points
+    accuracies: np.ndarray
+    refines: bool = False
+    chosen: str = ""
+    confidence: Confidence | None = None
 
     @property
     def semi_supervised(self) -> bool:
         """Whether the unlabelled points had a say."""
-        return self.refines or self.adapt != "none"
+        return self.refines or (self.chosen or self.adapt) != "none"
 
     @property
     def accuracy(self) -> float:
@@ -49,9 +82,12 @@ class Evaluation:
             "adapt": self.adapt,
             "semi_supervised": self.semi_supervised,
             **{name: getattr(self.spec, name) for name in ASKED},
+            "balance": self.spec.balance,
             "accuracy": self.accuracy,
             "interval": self.interval,
             "episodes": len(self.accuracies),
+            **({"chosen": self.chosen} if self.chosen else {}),
+            **(self.confidence.errors() if self.confidence else {}),
         }
 
     @property
@@ -60,7 +96,8 @@ class Evaluation:
         return f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f}"
 
     def __str__(self) -> str:
-        way = "the head's own way" if self.adapt == "none" else self.adapt
+        way = f"{self.adapt}, {self.chosen}" if self.chosen else self.adapt
+        way = "the head's own way" if self.adapt == "none" else way
         kind = f"semi-supervised: {way}" if self.semi_supervised else "inductive"
         return f"{self.percent} {kind}"
 
@@ -85,22 +122,45 @@ class Evaluator:
         spec: EpisodeSpec,
         adaptations: Sequence[str],
         episodes: int,
+        calibration: Calibration | None = None,
     ) -> list[Evaluation]:
-        """Scores episodes 0..episodes-1 from the split's embeddings."""
+        """Scores episodes 0..episodes-1 from the split's embeddings.
+
+        Args:
+            calibration: has the temperatures, and says what "auto" means.
+        """
         pools_lib.check(self._pools, spec)
         plans = tf.data.Dataset.range(episodes).map(
             plan_lib.planner(self._pools, spec, self._seed),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
-        score = self._scorer(spec, tuple(adaptations))
-        batches = plans.batch(_batch_size(spec, embeddings.shape[-1]))
-        accuracies = np.concatenate(
-            [score(*_vectors(embeddings, plan)) for plan in batches], axis=1
-        )  # [adaptations, E]
+        automatic = "none"
+        if calibration and spec.unlabeled_points:
+            automatic = calibration.best(spec.shot)
+        actual = [automatic if name == AUTO else name for name in adaptations]
+        temperatures = [
+            calibration and calibration.temperature(name, spec.shot) for name in actual
+        ]
+        score = self._scorer(spec, tuple(actual))
+        divisors = tf.constant([each or 1.0 for each in temperatures])
+        batches = plans.batch(batch_size(spec, embeddings.shape[-1]))
+        parts = [score(divisors, *_vectors(embeddings, plan)) for plan in batches]
+        accuracies, sureness = (
+            np.concatenate(part, axis=1) for part in zip(*parts, strict=True)
+        )  # [adaptations, E], [adaptations, E, Q, 3]
         refines = self._head.uses_unlabeled and spec.unlabeled_points > 0
         return [
-            Evaluation(spec, adapt, values, refines)
-            for adapt, values in zip(adaptations, accuracies, strict=True)
+            Evaluation(
+                spec=spec,
+                adapt=name,
+                accuracies=accuracies[place],
+                refines=refines,
+                chosen=actual[place] if name == AUTO else "",
+                confidence=Confidence(
+                    *np.moveaxis(sureness[place], -1, 0), temperatures[place]
+                ),
+            )
+            for place, name in enumerate(adaptations)
         ]
 
     def _scorer(self, spec: EpisodeSpec, adaptations: tuple[str, ...]) -> Callable:
@@ -124,21 +184,41 @@ def _vectors(embeddings: Embeddings, plan: plan_lib.Plan) -> list[tf.Tensor]:
 def _score(
     spec: EpisodeSpec,
     heads: Sequence[Head],
+    divisors: tf.Tensor,
     support: tf.Tensor,
     queries: tf.Tensor,
     unlabeled: tf.Tensor,
-) -> tf.Tensor:
-    """Returns the accuracy of each head on each episode.
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the accuracy of each head on each episode, and how sure it was.
 
-    [E, N, K, D], [E, N, q, D], [E, U, D] -> [heads, E].
+    [heads], [E, N, K, D], [E, N, q, D], [E, U, D] -> [heads, E], [heads, E, Q, 3], the
+    last for whether it was right, and for how likely it thought so, with scores as they
+    are and divided by the divisor.
     """
     labels = query_labels(spec.way, spec.query)  # [Q]
     queries = tf.reshape(queries, [-1, spec.queries, queries.shape[-1]])  # [E, Q, D]
     episodes = EmbeddedEpisode(support, queries, unlabeled)
-    return tf.stack([accuracy(head.answer(episodes).scores, labels) for head in heads])
+    scores = [head.answer(episodes).scores for head in heads]  # [E, Q, N] each
+    sureness = [
+        tf.stack([_right(each, labels), _sure(each), _sure(each / divisor)], axis=-1)
+        for each, divisor in zip(scores, tf.unstack(divisors), strict=True)
+    ]
+    return tf.stack([accuracy(each, labels) for each in scores]), tf.stack(sureness)
 
 
-def _batch_size(spec: EpisodeSpec, size: int) -> int:
+def _right(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Returns 1 for queries whose best score is their class: [E, Q, N] -> [E, Q]."""
+    best = tf.argmax(scores, axis=-1, output_type=labels.dtype)
+    return tf.cast(best == labels, scores.dtype)
+
+
+def _sure(scores: tf.Tensor) -> tf.Tensor:
+    """Returns the probability of the best of some logits: [E, Q, N] -> [E, Q]."""
+    best = tf.reduce_max(scores, axis=-1)
+    return tf.exp(best - tf.reduce_logsumexp(scores, axis=-1))
+
+
+def batch_size(spec: EpisodeSpec, size: int) -> int:
     """Returns how many episodes are scored at once, within a budget of memory."""
     points = spec.queries + spec.unlabeled_points
     return max(1, min(100, BATCH_NUMBERS // (points * (spec.way + size))))

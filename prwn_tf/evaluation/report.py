@@ -41,21 +41,33 @@ def result(
 
 
 def write_episodes(path: pathlib.Path, test: Sequence[Evaluation]) -> None:
-    """Writes a table with a row for each episode and a column for each evaluation.
+    """Writes a table with a row for each episode, and columns for each evaluation.
 
-    Columns are named by how they adapt, and by what else they differ in.
+    They are its accuracy and, where it is calibrated, the mean probability of its
+    answers, named by how it adapts and by what else evaluations differ in.
     """
     columns = [evaluation.accuracies for evaluation in test]
-    varied = _varied(test)
-    header = ["episode"]
-    for evaluation in test:
-        differing = (f"_{getattr(evaluation.spec, name)}{name}" for name in varied)
-        header.append(f"accuracy_{evaluation.adapt}{''.join(differing)}")
+    names = _column_names(test)
+    header = ["episode", *(f"accuracy_{name}" for name in names)]
+    for name, evaluation in zip(names, test, strict=True):
+        sure = evaluation.confidence
+        if sure is not None and sure.temperature is not None:
+            header.append(f"confidence_{name}")
+            columns.append(sure.after.mean(axis=1))
     rows = (
         [index, *(f"{value:.6f}" for value in values)]
         for index, values in enumerate(zip(*columns, strict=True))
     )
     files.write_csv(path, header, rows)
+
+
+def _column_names(test: Sequence[Evaluation]) -> list[str]:
+    """Returns how evaluations adapt, and what else they differ in."""
+    varied = _varied(test)
+    return [
+        "".join([each.adapt, *(f"_{getattr(each.spec, n)}{n}" for n in varied)])
+        for each in test
+    ]
 
 
 def heading(evaluations: Sequence[Evaluation]) -> str:
@@ -88,6 +100,36 @@ def table(evaluations: Sequence[Evaluation]) -> str:
         for spec, cells in accuracy.items()
     ]
     return align([[*varied, *adaptations], *rows])
+
+
+def calibration_lines(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Returns how far probabilities are from the truth, with and without temperature.
+
+    The error is the mean gap between the probability of answers and their accuracy.
+    """
+    rows = [["calibration error (points)", "before", "after", "temperature"]]
+    for name, each in zip(_column_names(evaluations), evaluations, strict=True):
+        temperature, before, after = each.confidence.errors().values()
+        fitted = ["uncalibrated", "-"]
+        if temperature is not None:
+            fitted = [f"{100 * after:.2f}", f"{temperature:.3g}"]
+        rows.append([name, f"{100 * before:.2f}", *fitted])
+    return align(rows).splitlines()
+
+
+def stranger_lines(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Returns how well images of further classes are told, for the terminal."""
+    if not rows:
+        return "none of these: unknown, the model had too few validation classes"
+    named = ("adapt", "shot", "distractors")
+    header = ["none of these", *named[1:], "ROC area", "false alarms", "caught"]
+    cells = [
+        [str(row[name]) for name in named]
+        + [f"{row['roc_area']:.3f}"]
+        + [f"{100 * row[name]:.1f} %" for name in ("false_alarms", "caught")]
+        for row in rows
+    ]
+    return align([header, *cells])
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:

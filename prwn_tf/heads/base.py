@@ -44,6 +44,7 @@ class Head(Remembered, keras.layers.Layer, abc.ABC):
         names: of the losses that it is trained by.
         adaptations: what the unlabelled points of a test episode can do, by name;
             "none" is the head as it was trained.
+        rivals: what else they can do, to compare with; no run is tested so unasked.
         by_prototypes: whether the nearest prototype is its answer, by squared distance,
             so that prototypes are all that an export needs.
         uses_unlabeled: whether it learns from unlabelled points, and cannot do without.
@@ -57,6 +58,7 @@ class Head(Remembered, keras.layers.Layer, abc.ABC):
     Config: type[Part] | None = None
     names: tuple[str, ...] = ("classification",)
     adaptations: tuple[str, ...] = ("none",)
+    rivals: tuple[str, ...] = ()
     by_prototypes: bool = False
     uses_unlabeled: bool = False
     joint_batch: bool = False
@@ -106,9 +108,10 @@ class Head(Remembered, keras.layers.Layer, abc.ABC):
 
     def check_adaptations(self, names: Iterable[str]) -> None:
         """Raises if the head has not all of some adaptations."""
+        known = (*self.adaptations, *self.rivals)
         for name in names:
-            if name not in self.adaptations:
+            if name not in known:
                 raise UserError(
                     f"--adapt={name} means nothing to {type(self).__name__}, the head "
-                    f"of this model; it has {', '.join(self.adaptations)}"
+                    f"of this model; it has {', '.join(known)}"
                 )

@@ -2,16 +2,16 @@
 
 Snell et al., "Prototypical networks for few-shot learning", NeurIPS 2017. A prototype
 is the mean embedding of a class's support; the score of a query is its negative squared
-distance to it, without temperature. "refine" is the inference of Ren et al.,
-"Meta-learning for semi-supervised few-shot classification", ICLR 2018; "filter" is that
-of the walk's paper (see `prwn_tf.regularizers.walk`).
+distance to it, without temperature. `refine` is the inference of Ren et al.,
+"Meta-learning for semi-supervised few-shot classification", ICLR 2018; `filtered` is
+that of the walk's paper (see `prwn_tf.regularizers.walk`).
 """
 
 import abc
 
 import tensorflow as tf
 
-from prwn_tf.config import ADAPTATIONS
+from prwn_tf.config import ADAPTATIONS, RIVALS
 from prwn_tf.heads.base import Answer, EmbeddedEpisode, Head
 from prwn_tf.walk import graph, statistics
 
@@ -65,6 +65,12 @@ def refine(
     return moved_prototypes(support, unlabeled, share)
 
 
+def filtered(support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
+    """Returns `refine` by the half of the points that the walk trusts most: [N, D]."""
+    score = statistics.log_success(mean_prototypes(support), unlabeled)  # [U]
+    return refine(support, unlabeled, statistics.keep_above_median(score))
+
+
 class NearestPrototype(Head):
     """A head that answers by the squared distance to a point for each class.
 
@@ -72,6 +78,7 @@ class NearestPrototype(Head):
     """
 
     adaptations = ADAPTATIONS
+    rivals = RIVALS
     by_prototypes = True
 
     @abc.abstractmethod
@@ -83,26 +90,14 @@ class NearestPrototype(Head):
         return Answer(nearest_scores(prototypes, episode.queries), prototypes)
 
     def adapted(self, adapt: str) -> Head:
-        return self if adapt == "none" else PrototypeHead(adapt)
+        from prwn_tf.heads.adapted import AdaptedHead  # which builds on this module
+
+        self.check_adaptations([adapt])
+        return self if adapt == "none" else AdaptedHead(adapt)
 
 
 class PrototypeHead(NearestPrototype):
-    """Prototypical networks; `adapt` says what the unlabelled points do to them.
-
-    "none" ignores them (inductive), "refine" takes one k-means step over all of them,
-    "filter" over the half that the walk most likely returns through.
-    """
-
-    def __init__(self, adapt: str = "none", **options):
-        super().__init__(**options)
-        self.adapt = adapt
+    """Prototypical networks: the means of the support, whatever is unlabelled."""
 
     def prototypes(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
-        means = mean_prototypes(support)
-        if self.adapt == "none":
-            return means
-        weights = None
-        if self.adapt == "filter":
-            score = statistics.log_success(means, unlabeled)
-            weights = statistics.keep_above_median(score)
-        return refine(support, unlabeled, weights)
+        return mean_prototypes(support)

@@ -7,10 +7,14 @@ prototypical random walks", AAAI 2021.
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.heads import gate
+from prwn_tf.heads.classes import labeled_points
 from prwn_tf.parts import WalkConfig
 from prwn_tf.regularizers.base import Context, Regularizer, Terms
 from prwn_tf.walk import graph as graph_lib
-from prwn_tf.walk import losses
+from prwn_tf.walk import losses, way_out
+
+LEAST_STAY = 1e-3  # chance to stay at any point, where steps are not smoothed
 
 
 class Walk(Regularizer):
@@ -37,19 +41,27 @@ class Walk(Regularizer):
         return cls(config.walk, compiled=config.xla == "walk")
 
     def terms(self, context: Context) -> Terms:
-        return self._on_points(context.answer.prototypes, context.embedded.unlabeled)
-
-    def _walk(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> Terms:
-        config = self.config
-        walk = losses.walk_losses(
-            prototypes,
-            unlabeled,
-            config.steps,
-            config.decay,
-            config.smoothing,
-            config.self_loop_penalty,
-            similarity=self._nearness,
+        embedded = context.embedded
+        return self._on_points(
+            context.answer.prototypes, embedded.unlabeled, embedded.support
         )
+
+    def _walk(
+        self, prototypes: tf.Tensor, unlabeled: tf.Tensor, support: tf.Tensor
+    ) -> Terms:
+        config = self.config
+        graph = {
+            "smoothing": config.smoothing,
+            "self_loop_penalty": config.self_loop_penalty,
+            "similarity": self._nearness,
+        }
+        points, steps = (prototypes, unlabeled), (config.steps, config.decay)
+        if config.nowhere:
+            stay = self._stay(support, unlabeled)
+            transitions = graph_lib.log_transitions(*points, **graph)
+            walk = way_out.walk_losses(transitions, stay, *steps)
+        else:
+            walk = losses.walk_losses(*points, *steps, **graph)
         landing = dict(zip(self._landing, tf.unstack(walk.landing), strict=True))
         return Terms(
             losses={
@@ -58,6 +70,22 @@ class Walk(Regularizer):
             },
             statistics={**landing, "visit_entropy": walk.visit_entropy},
         )
+
+    def _stay(self, support: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
+        """Returns how likely the walker at each point does not leave to nowhere: [U].
+
+        Mixed with certainty as all steps are; no gradient makes points into strangers.
+        """
+        points, labels = labeled_points(support)
+        weights = gate.belonging(
+            points,
+            labels,
+            unlabeled,
+            gate.weighted_classes(points, labels),
+            nowhere=self.config.nowhere,
+        )
+        least = max(self.config.smoothing, LEAST_STAY)
+        return tf.stop_gradient(least + (1 - least) * tf.reduce_sum(weights, axis=-1))
 
     def _nearness(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
         """Returns negative squared distances over the temperature: -> [A, B]."""

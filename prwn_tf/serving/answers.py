@@ -1,83 +1,156 @@
-"""From embeddings to classes: what an export and the classifier both compute.
+"""From embeddings to classes, and to answers: what exports and the classifier compute.
 
-N classes, B images to classify, U unlabelled images, D numbers in an embedding.
+N classes, n labelled images, B images to classify, U unlabelled images, D numbers in an
+embedding. What is not known of a model is NaN: its temperature if it is uncalibrated,
+and how to tell strangers if there were too few classes to learn that from.
 """
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
+from prwn_tf.evaluation import curves
+from prwn_tf.evaluation.calibration import Calibration
+from prwn_tf.evaluation.curves import LogisticCurve
+from prwn_tf.heads import gate
 from prwn_tf.heads import prototypes as heads
-from prwn_tf.walk import graph, statistics
+from prwn_tf.heads.classes import Classes, stranger_distance
+from prwn_tf.walk import statistics
 
 
-class Prototypes(NamedTuple):
-    """A point for each class, and the number of images that it is the mean of."""
+class Labeled(NamedTuple):
+    """Images that somebody has labelled, any number of each class."""
 
-    means: tf.Tensor  # [N, D]
-    counts: tf.Tensor  # [N]
+    points: tf.Tensor  # [n, D]
+    labels: tf.Tensor  # [n, N] one-hot
 
-
-class Crowd(NamedTuple):
-    """What is kept of the unlabelled images, to compare other images with them."""
-
-    log_totals: tf.Tensor  # [N] log of the sum over the crowd of exp(−d²)
-    scores: tf.Tensor  # [U] log of how likely the walk returns through each
+    @property
+    def counts(self) -> tf.Tensor:
+        """The images of each class: [N]."""
+        return tf.reduce_sum(self.labels, axis=0)
 
 
-def class_means(embeddings: tf.Tensor, labels: tf.Tensor) -> Prototypes:
-    """Averages embeddings [n, D] by their labels 0..N-1 [n], any number of each."""
-    counts = tf.math.bincount(labels, dtype=embeddings.dtype)  # [N]
+class ServedClasses(NamedTuple):
+    """All that images need to be classified."""
+
+    prototypes: tf.Tensor  # [N, D]
+    offsets: tf.Tensor  # [N] subtracted from squared distances to them
+    stranger: tf.Tensor  # [] squared distance of a stranger, by the support
+    temperature: tf.Tensor  # [] divides the scores
+    novelty: tf.Tensor  # [4] two weights, bias and threshold, as in `Novelty`
+
+
+class Answered(NamedTuple):
+    """What is made of some images."""
+
+    labels: tf.Tensor  # [B]
+    probabilities: tf.Tensor  # [B, N]
+    scores: tf.Tensor  # [B, N] log-odds, up to a number for each image
+    none_of_these: tf.Tensor  # [B] how likely it belongs to none of the classes
+
+
+def labeled(embeddings: tf.Tensor, labels: tf.Tensor) -> Labeled:
+    """Returns embeddings [n, D] with their labels 0..N-1 [n], if none is left out."""
+    counts = tf.math.bincount(labels)  # [N]
     message = "every label from 0 to the highest needs an image"
     with tf.control_dependencies([tf.debugging.assert_positive(counts, message)]):
-        means = tf.math.unsorted_segment_mean(embeddings, labels, tf.size(counts))
-    return Prototypes(means, counts)
+        return Labeled(
+            tf.convert_to_tensor(embeddings),
+            tf.one_hot(labels, tf.size(counts), dtype=embeddings.dtype),
+        )
 
 
-def refined(
-    prototypes: Prototypes, unlabeled: tf.Tensor, weights: tf.Tensor
-) -> Prototypes:
-    """Returns prototypes after a step of soft k-means over points of weights [U]."""
-    share = heads.shares(prototypes.means, unlabeled) * weights[:, None]  # [U, N]
-    counts = prototypes.counts[:, None]  # [N, 1]
-    means = heads.moved_sums(prototypes.means * counts, counts, unlabeled, share)
-    return Prototypes(means, prototypes.counts + tf.reduce_sum(share, axis=0))
+def learn(
+    adapt: str, support: Labeled, unlabeled: tf.Tensor, calibration: Calibration | None
+) -> tuple[ServedClasses, tf.Tensor]:
+    """Returns classes, and how far unlabelled images [U, D] moved them: [U]."""
+    classes, belongs = moved(adapt, support, unlabeled)
+    # As many shots as each class has, on the scale of ratios.
+    shots = tf.reduce_mean(tf.math.log(support.counts))
+    numbers = interpolated(shots, *_knots(calibration, adapt))
+    served = ServedClasses(
+        prototypes=classes.prototypes,
+        offsets=classes.offsets,
+        stranger=stranger_distance(*support, classes),
+        temperature=tf.exp(numbers[0]),
+        novelty=numbers[1:],
+    )
+    return served, belongs
 
 
-def trust(means: tf.Tensor, unlabeled: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns what the walk's filter makes of points [U, D]: scores [U], weights [U].
+def moved(
+    adapt: str, support: Labeled, unlabeled: tf.Tensor
+) -> tuple[Classes, tf.Tensor]:
+    """Returns classes that unlabelled images have moved, and how far: [U] in 0..1."""
+    if adapt == "gate":
+        classes, weights = gate.gate(*support, unlabeled)
+        return classes, tf.reduce_sum(weights, axis=-1)
+    means = tf.linalg.matmul(support.labels, support.points, transpose_a=True)
+    means /= support.counts[:, None]  # [N, D]
+    weights = WEIGHTS[adapt](means, unlabeled)  # [U]
+    share = heads.shares(means, unlabeled) * weights[:, None]  # [U, N]
+    counts = support.counts[:, None]  # [N, 1]
+    means = heads.moved_sums(means * counts, counts, unlabeled, share)
+    return Classes(means, tf.zeros_like(support.counts)), weights
 
-    A score is the logarithm of how likely the walk returns through the point; the
-    weight is 1 if the filter keeps it, and 0 if not.
+
+def trust(means: tf.Tensor, unlabeled: tf.Tensor) -> tf.Tensor:
+    """Returns 1 for the points [U, D] that the walk's filter keeps, else 0: [U]."""
+    return statistics.keep_above_median(statistics.log_success(means, unlabeled))
+
+
+# Adaptation -> means [N, D] and unlabelled points [U, D] -> weights of these [U].
+WEIGHTS: dict[str, Callable[[tf.Tensor, tf.Tensor], tf.Tensor]] = {
+    "none": lambda _, unlabeled: tf.zeros_like(unlabeled[:, 0]),
+    "refine": lambda _, unlabeled: tf.ones_like(unlabeled[:, 0]),
+    "filter": trust,
+}
+
+
+def classify(classes: ServedClasses, embeddings: tf.Tensor) -> Answered:
+    """Returns what is made of images that were embedded already: [B, D]."""
+    prototypes, offsets, stranger, temperature, novelty = classes
+    distances = Classes(prototypes, offsets).distances(embeddings)  # [B, N]
+    divisor = tf.where(tf.math.is_nan(temperature), 1.0, temperature)
+    scores = -distances / divisor
+    stranger = tf.maximum(stranger, curves.TINY)
+    nearest = tf.maximum(tf.reduce_min(distances, axis=-1), curves.TINY * stranger)
+    to_nearest, to_stranger, bias, _ = tf.unstack(tf.convert_to_tensor(novelty))
+    unlike = to_nearest * tf.math.log(nearest) + to_stranger * tf.math.log(stranger)
+    return Answered(
+        labels=tf.argmax(scores, axis=-1, output_type=tf.int32),
+        probabilities=tf.nn.softmax(scores),
+        scores=scores,
+        none_of_these=tf.sigmoid(unlike + bias),
+    )
+
+
+def interpolated(place: tf.Tensor, knots: np.ndarray, values: np.ndarray) -> tf.Tensor:
+    """Returns values [K, M] between knots [K] that ascend, at a place []: [M]."""
+    if len(knots) == 1:
+        return tf.constant(values[0])
+    place = tf.clip_by_value(place, knots[0], knots[-1])
+    after = 1 + tf.reduce_sum(tf.cast(place >= knots[1:-1], tf.int32))
+    low, high = tf.gather(knots, after - 1), tf.gather(knots, after)
+    share = (place - low) / (high - low)
+    return (1 - share) * tf.gather(values, after - 1) + share * tf.gather(values, after)
+
+
+def _knots(
+    calibration: Calibration | None, adapt: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns logarithms of shots [K], and what was fitted there [K, 5].
+
+    That is the logarithm of the temperature, then the four numbers of `novelty`.
     """
-    scores = statistics.log_success(means, unlabeled)
-    return scores, statistics.keep_above_median(scores)
-
-
-def scores(means: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
-    """Returns the logits of the classes: [N, D], [B, D] -> [B, N]."""
-    return heads.nearest_scores(means, embeddings)
-
-
-def crowd(means: tf.Tensor, unlabeled: tf.Tensor) -> Crowd:
-    """Returns what is kept of the unlabelled images [U, D]."""
-    nearness = graph.nearness(means, unlabeled)  # [N, U]
-    trusted, _ = trust(means, unlabeled)
-    return Crowd(tf.reduce_logsumexp(nearness, axis=-1), trusted)
-
-
-def out_of_class(means: tf.Tensor, kept: Crowd, embeddings: tf.Tensor) -> tf.Tensor:
-    """Returns the share of the crowd that the walk trusts more: [B, D] -> [B].
-
-    Each image is scored as if it stood in the crowd in the place of another. Above
-    one half, the filter would set it aside.
-    """
-    nearness = graph.nearness(embeddings, means)  # [B, N]
-    leave = nearness - kept.log_totals  # [B, N]
-    arrive = tf.nn.log_softmax(nearness)  # [B, N]
-    success = statistics.log_success_of(leave, arrive)  # [B]
-    # Rounding must not rank an image of the crowd behind itself.
-    success += 1e-5 * (1 + tf.abs(success))
-    behind = tf.searchsorted(tf.sort(kept.scores), success, side="right")
-    points = tf.size(kept.scores)
-    return tf.cast(points - behind, tf.float32) / tf.cast(points, tf.float32)
+    shots = sorted({fit.shot for fit in calibration.fits}) if calibration else [1]
+    values = np.full((len(shots), 5), np.nan, np.float32)
+    for row, shot in zip(values, shots, strict=True):
+        if calibration and (temperature := calibration.temperature(adapt, shot)):
+            row[0] = math.log(temperature)
+        if calibration and (novelty := calibration.novelty(adapt, shot)):
+            row[1:] = [getattr(novelty, name) for name in LogisticCurve._fields]
+    return np.log(shots).astype(np.float32), values

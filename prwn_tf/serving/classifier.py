@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.multiclass import check_classification_targets
 
 from prwn_tf.config import ADAPTATIONS
+from prwn_tf.evaluation.calibration import AUTO
 from prwn_tf.serving import classifier_file, inputs, models
 from prwn_tf.serving.inputs import InputError
 from prwn_tf.serving.models import ServedModel
@@ -33,7 +33,7 @@ class Answers(NamedTuple):
     best: np.ndarray  # [B] index of the nearest class
     runner_up: np.ndarray  # [B] and of the second
     margin: np.ndarray  # [B] log-odds of the nearest against the second
-    out_of_class: np.ndarray  # [B], NaN if there was no unlabelled image
+    none_of_these: np.ndarray  # [B] how likely it is of none of them, NaN if unknown
 
 
 class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -46,15 +46,17 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         model: the name of a released model (`prwn_tf.released.MODELS`), the folder of
             an export or of a finished run, or what the constructors below made.
         adapt: what unlabelled images do in `fit`: nothing ("none"), move the
-            prototypes ("refine"), or only those do that the walk trusts ("filter").
-            By default "filter" if there are any.
+            prototypes ("refine"), or only those do that the walk trusts ("filter")
+            or that belong to a class ("gate"). By default "auto": what did best on
+            the model's validation classes, "gate" if it is uncalibrated.
 
     Attributes:
         classes_: [N] the labels, sorted.
-        prototypes_: [N, D]; counts_: [N] images that each is the mean of.
-        trust_, trusted_: [U] of the unlabelled images in `fit`: the logarithm of how
-            likely the walk returns through each, and whether the filter keeps it. None
-            without them.
+        counts_: [N] labelled images of each.
+        adapt_: what unlabelled images did; None if that was before `load`.
+        served_: prototypes and what else images need, as `answers.ServedClasses`.
+        belongs_: [U] how far each unlabelled image in `fit` moved the classes, from 0
+            to 1. None without them.
 
     Example:
         classifier = FewShotClassifier("exported/")
@@ -104,7 +106,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         if labels is None:
             images, labels = inputs.by_folders(images)
         self._adaptation(adapt, unlabeled)  # both raise before anything is embedded
-        _encode_labels(labels, inputs.count(images))
+        inputs.encode_labels(labels, inputs.count(images))
         model = self._open_model()
         support = inputs.embeddings(images, model)
         crowd = None if unlabeled is None else inputs.embeddings(unlabeled, model)
@@ -121,18 +123,34 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         from prwn_tf.serving import answers
 
         adapt = self._adaptation(adapt, unlabeled)
-        names, codes = _encode_labels(labels, len(support))
-        prototypes = answers.class_means(support, codes.astype(np.int32))
-        self.trust_ = self.trusted_ = self.crowd_ = None
-        if unlabeled is not None:
-            trust, kept = answers.trust(prototypes.means, unlabeled)
-            weights = {"none": kept * 0, "refine": kept * 0 + 1, "filter": kept}[adapt]
-            prototypes = answers.refined(prototypes, unlabeled, weights)
-            self.trust_, self.trusted_ = trust.numpy(), kept.numpy() > 0
-            self.crowd_ = _arrays(answers.crowd(prototypes.means, unlabeled))
-        self.classes_ = names
-        self.prototypes_, self.counts_ = _arrays(prototypes)
+        names, codes = inputs.encode_labels(labels, len(support))
+        labeled = answers.labeled(support, codes.astype(np.int32))
+        points = support[:0] if unlabeled is None else unlabeled
+        calibration = self._open_model().calibration
+        if adapt == AUTO:
+            shots = float(np.exp(np.mean(np.log(labeled.counts))))
+            adapt = calibration.best(shots) if calibration else "gate"
+        served, belongs = answers.learn(adapt, labeled, points, calibration)
+        self.classes_, self.counts_ = names, labeled.counts.numpy()
+        self.served_ = answers.ServedClasses(*(each.numpy() for each in served))
+        self.belongs_ = None if unlabeled is None else belongs.numpy()
+        self.adapt_ = adapt
         return self
+
+    @property
+    def prototypes_(self) -> np.ndarray:
+        """The point of each class: [N, D]."""
+        return self.served_.prototypes
+
+    @property
+    def calibrated_(self) -> bool:
+        """Whether probabilities were compared with how often answers are right."""
+        return not np.isnan(self.served_.temperature)
+
+    @property
+    def threshold_(self) -> float:
+        """What `novelty` of one in twenty images of the classes exceeds, or NaN."""
+        return float(self.served_.novelty[-1])
 
     def predict(self, images: Any) -> np.ndarray:
         """Returns the label of each image: [n]."""
@@ -146,20 +164,21 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         parts += [batch.probabilities for batch in self._answer_images(images)]
         return np.concatenate(parts)
 
-    def out_of_class(self, images: Any) -> np.ndarray:
-        """Returns how unlike all classes each image is, from 0 to 1: [n].
+    def novelty(self, images: Any) -> np.ndarray:
+        """Returns how likely each image belongs to none of the classes: [n].
 
-        This is the share of the unlabelled images in `fit` that the walk trusts more;
-        above one half, the filter would set the image aside.
+        It would be so if such images were as many as others. Of images that do belong
+        to a class, 5 % are above `threshold_`.
         """
         self._check_fitted()
-        if self.crowd_ is None:
+        if np.isnan(self.threshold_):
             raise InputError(
-                "out_of_class compares with unlabelled images, and fit was given "
-                "none; give it some"
+                "what belongs to none of the classes is learned from a model's "
+                "validation classes, and this model has none stored; python -m "
+                "prwn_tf.evaluate --calibrate does that to a run"
             )
         parts = [np.empty(0, np.float32)]
-        parts += [batch.out_of_class for batch in self._answer_images(images)]
+        parts += [batch.none_of_these for batch in self._answer_images(images)]
         return np.concatenate(parts)
 
     def transform(self, images: Any) -> np.ndarray:
@@ -170,27 +189,24 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         """Returns everything about images that were embedded already: [B, D]."""
         from prwn_tf.serving import answers
 
-        scores = answers.scores(self.prototypes_, embeddings).numpy()  # [B, N]
+        answered = answers.classify(self.served_, embeddings)
+        scores = answered.scores.numpy()  # [B, N]
         order = np.argsort(-scores, axis=-1, kind="stable")
         best, second = order[:, 0], order[:, 1]
         rows = np.arange(len(scores))
-        likely = np.exp(scores - scores[rows, best][:, None])
-        crowd = None if self.crowd_ is None else answers.Crowd(*self.crowd_)
         return Answers(
-            probabilities=likely / likely.sum(axis=-1, keepdims=True),
+            probabilities=answered.probabilities.numpy(),
             best=best,
             runner_up=second,
             margin=scores[rows, best] - scores[rows, second],
-            out_of_class=np.full(len(scores), np.nan, np.float32)
-            if crowd is None
-            else answers.out_of_class(self.prototypes_, crowd, embeddings).numpy(),
+            none_of_these=answered.none_of_these.numpy(),
         )
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes what was fitted to a file: prototypes and class names, no images."""
         self._check_fitted()
         fitted = classifier_file.FittedArrays(
-            self.classes_, self.prototypes_, self.counts_, *(self.crowd_ or (None,) * 2)
+            self.classes_, self.counts_, **self.served_._asdict()
         )
         classifier_file.write(pathlib.Path(path), fitted, self._open_model())
 
@@ -207,13 +223,13 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         model: "ServedModel | FewShotModel | str | os.PathLike" = "omniglot-prwn",
     ) -> "FewShotClassifier":
         """Returns the classifier that `save` wrote, for the same model."""
+        from prwn_tf.serving.answers import ServedClasses
+
         classifier = cls(model)
         fitted = classifier_file.read(pathlib.Path(path), classifier._open_model())
-        classifier.classes_ = fitted.classes
-        classifier.prototypes_, classifier.counts_ = fitted.prototypes, fitted.counts
-        classifier.trust_ = classifier.trusted_ = None
-        crowd = (fitted.log_totals, fitted.scores)
-        classifier.crowd_ = None if fitted.scores is None else crowd
+        classifier.classes_, classifier.counts_, *served = fitted
+        classifier.served_ = ServedClasses(*served)
+        classifier.belongs_ = classifier.adapt_ = None
         return classifier
 
     def _answer_images(self, images: Any) -> Iterator[Answers]:
@@ -224,9 +240,12 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _adaptation(self, adapt: str | None, unlabeled: Any) -> str:
         """Returns what the unlabelled images do, if that can be done."""
-        adapt = adapt or self.adapt or ("none" if unlabeled is None else "filter")
-        if adapt not in ADAPTATIONS:
-            raise InputError(f"adapt is one of {', '.join(ADAPTATIONS)}, got {adapt!r}")
+        adapt = adapt or self.adapt or AUTO
+        known = (*ADAPTATIONS, AUTO)
+        if adapt not in known:
+            raise InputError(f"adapt is one of {', '.join(known)}, got {adapt!r}")
+        if unlabeled is None and adapt == AUTO:
+            return "none"
         if unlabeled is None and adapt != "none":
             raise InputError(
                 f"adapt={adapt!r} moves the prototypes by unlabelled images, and none "
@@ -262,32 +281,5 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _check_fitted(self) -> None:
         """Raises unless classes were learned."""
-        if not hasattr(self, "prototypes_"):
+        if not hasattr(self, "served_"):
             raise NotFittedError("call fit(images, labels) first, or load a saved one")
-
-
-def _encode_labels(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the classes [N], sorted, and the index of each image's class: [n]."""
-    labels = np.asarray(labels)
-    if labels.dtype == object and all(isinstance(each, str) for each in labels):
-        labels = labels.astype(str)
-    if labels.ndim != 1 or labels.dtype.kind not in "biufU":
-        raise InputError(
-            "Unknown label type: labels must be a list of strings or numbers, one for "
-            f"each image, found an array of shape {labels.shape}, type {labels.dtype}"
-        )
-    check_classification_targets(labels)
-    if len(labels) != images:
-        raise InputError(f"found {images} images and {len(labels)} labels")
-    names, codes = np.unique(labels, return_inverse=True)
-    if len(names) < 2:
-        raise InputError(
-            f"found {len(names)} class among {images} labelled images; there must be "
-            "two at least to tell apart"
-        )
-    return names, codes
-
-
-def _arrays(tensors: tuple) -> tuple[np.ndarray, ...]:
-    """Returns tensors as arrays."""
-    return tuple(tensor.numpy() for tensor in tensors)

@@ -10,24 +10,25 @@ from prwn_tf import files
 from prwn_tf.errors import UserError
 from prwn_tf.serving.models import ServedModel
 
-FORMAT = "prwn_tf prototypes 2"
+FORMAT = "prwn_tf prototypes 3"
 
 
 class FittedArrays(NamedTuple):
     """Everything that a classifier learned when it was fitted."""
 
     classes: np.ndarray  # [N] names
-    prototypes: np.ndarray  # [N, D]
     counts: np.ndarray  # [N]
-    log_totals: np.ndarray | None  # [N] of the crowd, if there was one
-    scores: np.ndarray | None  # [U]
+    prototypes: np.ndarray  # [N, D], and the rest as in `answers.ServedClasses`
+    offsets: np.ndarray  # [N]
+    stranger: np.ndarray  # []
+    temperature: np.ndarray  # []
+    novelty: np.ndarray  # [4]
 
 
 def write(path: pathlib.Path, fitted: FittedArrays, model: ServedModel) -> None:
     """Writes an npz file that names the model it belongs to."""
-    arrays = {k: v for k, v in fitted._asdict().items() if v is not None}
     content = io.BytesIO()
-    np.savez(content, format=FORMAT, fingerprint=model.fingerprint, **arrays)
+    np.savez(content, format=FORMAT, fingerprint=model.fingerprint, **fitted._asdict())
     files.write_bytes(path, content.getvalue())
 
 
@@ -50,16 +51,17 @@ def read(path: pathlib.Path, model: ServedModel) -> FittedArrays:
 def _fit_together(fitted: FittedArrays, size: int) -> bool:
     """Returns whether the arrays are those of one classifier."""
     ways = np.size(fitted.classes)
-    shapes = {"classes": (ways,), "prototypes": (ways, size), "counts": (ways,)}
-    if fitted.scores is not None or fitted.log_totals is not None:
-        shapes |= {"log_totals": (ways,), "scores": (np.size(fitted.scores),)}
-    arrays = fitted._asdict()
-    numbers = [arrays[name] for name in shapes if name != "classes"]
+    shapes = FittedArrays((ways,), (ways,), (ways, size), (ways,), (), (), (4,))
     return (
         ways >= 2
-        and all(np.shape(arrays[name]) == shape for name, shape in shapes.items())
-        and all(np.asarray(array).dtype.kind == "f" for array in numbers)
+        and all(map(_is_array_of, fitted, shapes))
+        and all(array.dtype.kind == "f" for array in fitted[1:])
     )
+
+
+def _is_array_of(array: np.ndarray | None, shape: tuple[int, ...]) -> bool:
+    """Returns whether an array is there, and of a shape."""
+    return array is not None and array.shape == shape
 
 
 def _read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:

@@ -1,4 +1,7 @@
-"""Images as people have them, in arrays, files or bytes -> pixels in batches."""
+"""Images as people have them, in arrays, files or bytes -> pixels in batches.
+
+Labels, too, as people write them -> numbers.
+"""
 
 import os
 import pathlib
@@ -6,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
 from prwn_tf.data import raw
 from prwn_tf.errors import UserError
@@ -169,3 +173,25 @@ def _content(image: Any, background: int | None) -> bytes | np.ndarray:
 
         return decoding.over(image[..., :3], image[..., 3:], background).numpy()
     return image[..., :3]
+
+
+def encode_labels(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the classes [N], sorted, and the index of each image's class: [n]."""
+    labels = np.asarray(labels)
+    if labels.dtype == object and all(isinstance(each, str) for each in labels):
+        labels = labels.astype(str)
+    if labels.ndim != 1 or labels.dtype.kind not in "biufU":
+        raise InputError(
+            "Unknown label type: labels must be a list of strings or numbers, one for "
+            f"each image, found an array of shape {labels.shape}, type {labels.dtype}"
+        )
+    check_classification_targets(labels)
+    if len(labels) != images:
+        raise InputError(f"found {images} images and {len(labels)} labels")
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise InputError(
+            f"found {len(names)} class among {images} labelled images; there must be "
+            "two at least to tell apart"
+        )
+    return names, codes

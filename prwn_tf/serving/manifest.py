@@ -11,7 +11,7 @@ from prwn_tf.errors import UserError
 
 NAME = "manifest.json"
 FORMAT = "prwn_tf export"
-VERSION = 1
+VERSION = 2
 
 
 def write(folder: pathlib.Path, about: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ from prwn_tf import config_json, files, released
 from prwn_tf.data import tree
 from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import UserError
+from prwn_tf.evaluation import calibration
+from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.serving import manifest
 from prwn_tf.serving.preprocess import Preprocess
 
@@ -54,6 +56,13 @@ class ServedModel:
     def fingerprint(self) -> str:
         """The hash that tells models apart."""
         return self.about["fingerprint"]
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What validation classes say of its answers; None if it is uncalibrated."""
+        content = self.about.get("calibration")
+        where = f"the description of {self.path}"
+        return None if content is None else calibration.from_dict(content, where)
 
     @property
     def batch_size(self) -> int:

@@ -1,7 +1,7 @@
 """Folders of images -> what the model makes of each, in memory that stays the same.
 
-Only embeddings of the examples and of the unlabelled images are held, or without these
-of a bounded crowd of queries; all others pass through.
+Only embeddings of the examples and of the unlabelled images are held; all others pass
+through.
 """
 
 import dataclasses
@@ -20,37 +20,48 @@ from prwn_tf.serving.folders import ImageFolder
 from prwn_tf.serving.models import ServedModel
 
 CLASSES_FILE = "classes.npz"
-MAX_CROWD = 1000  # queries that stand in for unlabelled images
+UNCALIBRATED = "uncalibrated"  # in the place of a probability
 HEADER = (
     "file",
     "label",
     "probability",
     "runner_up",
     "margin",
-    "out_of_class",
+    "none_of_these",
     "problem",
 )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model makes of an image, or the problem that kept it from looking."""
+    """What the model makes of an image, or the problem that kept it from looking.
+
+    Attributes:
+        probability: of the label; NaN if the model is uncalibrated.
+        margin: log-odds of the label against the runner-up.
+        none_of_these: the probability that it is of none of the classes, NaN if the
+            model does not know strangers.
+        novel: whether that is above the threshold.
+    """
 
     path: str
     file: str
     label: str = ""
     probability: float = np.nan
     runner_up: str = ""
-    margin: float = np.nan  # log-odds of the label against the runner-up
-    out_of_class: float = np.nan
+    margin: float = np.nan
+    none_of_these: float = np.nan
+    novel: bool = False
     problem: str = ""
 
     def row(self) -> list[str]:
         """Returns the cells of a table under `HEADER`."""
-        numbers = [self.probability, self.margin, self.out_of_class]
-        likely, margin, outside = ("" if n != n else f"{n:.6g}" for n in numbers)
+        numbers = [self.probability, self.margin, self.none_of_these]
+        likely, margin, none = ("" if n != n else f"{n:.6g}" for n in numbers)
+        if self.label and not likely:
+            likely = UNCALIBRATED
         return [
-            *(self.file, self.label, likely, self.runner_up, margin, outside),
+            *(self.file, self.label, likely, self.runner_up, margin, none),
             self.problem,
         ]
 
@@ -63,7 +74,7 @@ class Predictions:
         classifier: what was learned, to be used again.
         support: class -> paths of its examples; none if it was learned before.
         queries, unlabeled: a prediction for each image, in order.
-        trusted: paths of the unlabelled images that the filter keeps.
+        trusted: paths of the unlabelled images that moved the classes.
         adapt: what the unlabelled images did; "before" if classes were learned before.
     """
 
@@ -108,28 +119,25 @@ def predict(
     paths = [path for examples in support.values() for path in examples]
     labels = [name for name, examples in support.items() for _ in examples]
     embeddings = inputs.embeddings(paths, model)
-    if unlabeled is None:
-        step = -(-len(query.paths) // MAX_CROWD)
-        crowd, adapt = list(_embed(query.paths[::step], model)), "none"
-    else:
+    crowd, points = [], None
+    if unlabeled is not None:
         crowd = list(_embed(unlabeled.paths, model, "learning"))
         _check_any(crowd, unlabeled)
-    points = np.concatenate([batch.embeddings for batch in crowd])  # [U, D]
-    adapt = (adapt or "filter") if len(points) else "none"
+        points = np.concatenate([batch.embeddings for batch in crowd])  # [U, D]
     classifier = FewShotClassifier(model).fit_embeddings(
-        embeddings, labels, points if len(points) else None, adapt
+        embeddings, labels, points, adapt
     )
     queries = _label_folder(classifier, model, query)
     others = [] if unlabeled is None else list(_label(classifier, unlabeled, crowd))
     usable = [each.path for each in others if not each.problem]
-    verdicts = zip(usable, classifier.trusted_ if usable else (), strict=True)
+    verdicts = zip(usable, classifier.belongs_ if usable else (), strict=True)
     return Predictions(
         classifier=classifier,
         support=support,
         queries=queries,
         unlabeled=others,
-        trusted=frozenset(path for path, trusted in verdicts if trusted),
-        adapt=adapt,
+        trusted=frozenset(path for path, belongs in verdicts if belongs >= 0.5),
+        adapt=classifier.adapt_,
     )
 
 
@@ -165,12 +173,11 @@ class _EmbeddedBatch(NamedTuple):
 
 
 def _embed(
-    paths: Sequence[str], model: ServedModel, progress: str | None = None
+    paths: Sequence[str], model: ServedModel, progress: str
 ) -> Iterator[_EmbeddedBatch]:
     """Embeds images a batch at a time, with a progress bar of that name."""
-    quiet = True if progress is None else None
     total = len(paths)
-    with tqdm.tqdm(desc=progress, total=total, unit=" images", disable=quiet) as bar:
+    with tqdm.tqdm(desc=progress, total=total, unit=" images", disable=None) as bar:
         for loaded in inputs.batches(paths, model):
             embeddings = model.embed(loaded.pixels)
             yield _EmbeddedBatch(embeddings, loaded.places, loaded.problems)
@@ -196,6 +203,8 @@ def _label(
     names = classifier.classes_
     for batch in batches:
         answers = classifier.answer(batch.embeddings)
+        likely = answers.probabilities.max(axis=-1, initial=0)  # [B]
+        likely = likely if classifier.calibrated_ else np.full_like(likely, np.nan)
         by_place = {
             place: Prediction(path, images.name(path), problem=reason)
             for place, reason in batch.problems.items()
@@ -207,9 +216,10 @@ def _label(
                 path=path,
                 file=images.name(path),
                 label=str(names[best]),
-                probability=float(answers.probabilities[row, best]),
+                probability=float(likely[row]),
                 runner_up=str(names[answers.runner_up[row]]),
                 margin=float(answers.margin[row]),
-                out_of_class=float(answers.out_of_class[row]),
+                none_of_these=float(answers.none_of_these[row]),
+                novel=bool(answers.none_of_these[row] > classifier.threshold_),
             )
         yield from (prediction for _, prediction in sorted(by_place.items()))

@@ -1,5 +1,6 @@
 """The functions of a trained model that are exported, and the weights they share."""
 
+import functools
 import hashlib
 import json
 import pathlib
@@ -8,11 +9,14 @@ from typing import Any
 import tensorflow as tf
 
 from prwn_tf import config_json, files, runs
+from prwn_tf.config import ADAPTATIONS
 from prwn_tf.errors import StorageError, UserError
+from prwn_tf.evaluation import calibration as calibration_lib
+from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.heads.base import Head
 from prwn_tf.model import FewShotModel
 from prwn_tf.serving import answers
-from prwn_tf.serving.answers import Prototypes
+from prwn_tf.serving.answers import ServedClasses
 from prwn_tf.serving.preprocess import Preprocess
 from prwn_tf.training.workdir import Workdir
 
@@ -25,9 +29,15 @@ class Signatures:
     Attributes:
         functions: by the names that they are exported under.
         embedding_size: D.
+        calibration: what validation classes say of its answers, if they do.
     """
 
-    def __init__(self, model: FewShotModel, preprocess: Preprocess):
+    def __init__(
+        self,
+        model: FewShotModel,
+        preprocess: Preprocess,
+        calibration: Calibration | None = None,
+    ):
         if not model.head.by_prototypes:
             raise UserError(
                 f"an export and the classifier serve prototypes, and the head of this "
@@ -35,6 +45,7 @@ class Signatures:
                 "prwn_tf.evaluate instead"
             )
         self.preprocess = preprocess
+        self.calibration = calibration
         self._model = model
         image = (preprocess.size, preprocess.size, preprocess.channels)
         _, self.embedding_size = model.encoder.compute_output_shape((None, *image))
@@ -49,18 +60,19 @@ class Signatures:
             tf.TensorSpec([None, self.embedding_size], tf.float32, name)
             for name in ("embeddings", "prototypes", "unlabeled")
         )
-        counts, weights = (
-            tf.TensorSpec([None], tf.float32, name) for name in ("counts", "weights")
-        )
+        numbers = {"offsets": [None], "stranger": [], "temperature": [], "novelty": [4]}
+        classes = [prototypes]
+        classes += [tf.TensorSpec(v, tf.float32, k) for k, v in numbers.items()]
         arguments = {
             "embed": (self.embed, [images]),
             "embed_encoded": (self.embed_encoded, [contents]),
             "prototypes": (self.prototypes, [embeddings, labels]),
-            "filter": (self.filter, [prototypes, unlabeled]),
-            "refine": (self.refine, [prototypes, counts, unlabeled, weights]),
-            "classify": (self.classify, [prototypes, images]),
-            "classify_encoded": (self.classify_encoded, [prototypes, contents]),
+            "classify": (self.classify, [*classes, images]),
+            "classify_encoded": (self.classify_encoded, [*classes, contents]),
         }
+        for adapt in ADAPTATIONS[1:]:
+            adapted = functools.partial(self.adapted, adapt)
+            arguments[adapt] = (adapted, [embeddings, labels, unlabeled])
         return {
             name: tf.function(function, input_signature=specs)
             for name, (function, specs) in arguments.items()
@@ -79,34 +91,28 @@ class Signatures:
         return {"embeddings": self._model(images, training=False)}
 
     def prototypes(self, embeddings: tf.Tensor, labels: tf.Tensor) -> NamedTensors:
-        """Averages embeddings [n, D] by their labels 0..N-1 [n]: -> [N, D]."""
-        return _name_prototypes(answers.class_means(embeddings, labels))
+        """Returns the classes of embeddings [n, D] by their labels 0..N-1 [n]."""
+        return self.adapted("none", embeddings, labels, embeddings[:0])
 
-    def filter(self, prototypes: tf.Tensor, unlabeled: tf.Tensor) -> NamedTensors:
-        """Returns how far the walk trusts points, and which it keeps: [U], [U]."""
-        scores, weights = answers.trust(prototypes, unlabeled)
-        return {"scores": scores, "weights": weights}
-
-    def refine(
-        self,
-        prototypes: tf.Tensor,
-        counts: tf.Tensor,
-        unlabeled: tf.Tensor,
-        weights: tf.Tensor,
+    def adapted(
+        self, adapt: str, embeddings: tf.Tensor, labels: tf.Tensor, unlabeled: tf.Tensor
     ) -> NamedTensors:
-        """Moves prototypes towards points [U, D] of weights [U]; 1 is full weight."""
-        before = Prototypes(prototypes, counts)
-        return _name_prototypes(answers.refined(before, unlabeled, weights))
+        """Returns the same, moved by unlabelled points [U, D] as `adapt` has it."""
+        support = answers.labeled(embeddings, labels)
+        served, _ = answers.learn(adapt, support, unlabeled, self.calibration)
+        return served._asdict()
 
-    def classify(self, prototypes: tf.Tensor, images: tf.Tensor) -> NamedTensors:
-        """Returns the nearest prototype of each image, with probabilities [B, N]."""
-        return _classify(prototypes, **self.embed(images))
+    def classify(self, *classes_and_images: tf.Tensor) -> NamedTensors:
+        """Returns what is made of images [B, H, W, C], as `Answered` has it."""
+        *classes, images = classes_and_images
+        embeddings = self.embed(images)["embeddings"]
+        return answers.classify(ServedClasses(*classes), embeddings)._asdict()
 
-    def classify_encoded(
-        self, prototypes: tf.Tensor, contents: tf.Tensor
-    ) -> NamedTensors:
-        """Does the same for the contents of files: [N, D], [B] -> [B], [B, N]."""
-        return _classify(prototypes, **self.embed_encoded(contents))
+    def classify_encoded(self, *classes_and_contents: tf.Tensor) -> NamedTensors:
+        """Does the same for the contents of files: [B]."""
+        *classes, contents = classes_and_contents
+        embeddings = self.embed_encoded(contents)["embeddings"]
+        return answers.classify(ServedClasses(*classes), embeddings)._asdict()
 
     def save(self, folder: pathlib.Path) -> None:
         """Writes a SavedModel that needs nothing but TensorFlow."""
@@ -127,6 +133,7 @@ class Signatures:
             "preprocess": config_json.to_dict(self.preprocess),
             "embedding_size": self.embedding_size,
             "fingerprint": self.fingerprint(),
+            "calibration": self.calibration and self.calibration.to_dict(),
         }
 
     def fingerprint(self) -> str:
@@ -146,7 +153,10 @@ def load_run(path: pathlib.Path) -> tuple[Signatures, dict[str, Any]]:
     preprocess = Preprocess.from_config(workdir.load_config())
     workdir.check_finished()
     trained = runs.load_model(workdir)
-    signatures = Signatures(trained.model, preprocess)
+    calibration = calibration_lib.read(workdir.calibration)
+    if calibration and trained.model.head.uses_unlabeled:
+        calibration = calibration.without("none")  # which is not what is served
+    signatures = Signatures(trained.model, preprocess, calibration)
     about = {
         "method": trained.config.method,
         "dataset": trained.config.dataset,
@@ -174,18 +184,3 @@ def _accuracy_rows(result: pathlib.Path, head: Head) -> list[dict[str, Any]]:
 def _is_row(row: Any) -> bool:
     """Returns whether a value is a row of test results."""
     return isinstance(row, dict) and row.keys() >= {"adapt", "way", "shot", "accuracy"}
-
-
-def _name_prototypes(prototypes: Prototypes) -> NamedTensors:
-    """Returns prototypes under the names that they are exported with."""
-    return {"prototypes": prototypes.means, "counts": prototypes.counts}
-
-
-def _classify(prototypes: tf.Tensor, embeddings: tf.Tensor) -> NamedTensors:
-    """Returns labels [B], probabilities and scores [B, N] of embeddings [B, D]."""
-    scores = answers.scores(prototypes, embeddings)
-    return {
-        "labels": tf.argmax(scores, axis=-1, output_type=tf.int32),
-        "probabilities": tf.nn.softmax(scores),
-        "scores": scores,
-    }

@@ -39,6 +39,8 @@ OWN = {
     "evaluation.json",
     "evaluation_episodes.csv",
     "evaluation_images.csv",
+    "evaluation_strangers.json",
+    "calibration.json",
     "analysis",
     "without_walk",
 }
@@ -78,6 +80,11 @@ class Workdir:
     def validation(self) -> pathlib.Path:
         """The accuracies on validation episodes on the way."""
         return self.path / "validation.csv"
+
+    @property
+    def calibration(self) -> pathlib.Path:
+        """What validation episodes said of its answers when training had ended."""
+        return self.path / "calibration.json"
 
     @property
     def _config(self) -> pathlib.Path:
@@ -250,7 +257,7 @@ class Workdir:
         What was measured at the step that was the last is not of this run any more.
         """
         if config.episodes > step:
-            for path in (self.result, self.losses):
+            for path in (self.result, self.losses, self.calibration):
                 path.unlink(missing_ok=True)
             self._describe(config, flags_text)
         else:

@@ -69,7 +69,7 @@ def visited():
     """Two episodes of four clean points and four distractors."""
     scores = np.array([[9, 8, 1, 6, 5, 4, 3, 2], [1, 2, 3, 4, 5, 6, 7, 8.0]])
     kept = (scores >= np.median(scores, axis=1, keepdims=True)).astype(float)
-    return Visits("PRWN", 4, np.full(2, 0.8), np.full(2, 0.7), 0.1, scores, kept)
+    return Visits("PRWN", 4, np.full(2, 0.8), np.full(2, 0.7), 0.1, scores, kept, kept)
 
 
 def test_episode_is_laid_out_by_score(visited):

@@ -84,13 +84,15 @@ def test_area_is_that_under_the_steps_of_the_curve(make_subject):
     np.testing.assert_allclose(curve.area, curve.caught[:, :-1] @ steps)
 
 
-def test_what_the_filter_keeps_by_hand():
+def test_what_filter_and_gate_keep_by_hand():
     kept = np.array([[1, 1, 0, 1.0, 0, 0]])  # three of four clean, none of two
     zeros = np.zeros(1)
-    visits = Visits("PN", 4, zeros, zeros, 0.1, np.zeros((1, 6)), kept)
+    belongs = np.array([[1, 0.5, 0, 0, 0.5, 0]])
+    visits = Visits("PN", 4, zeros, zeros, 0.1, np.zeros((1, 6)), kept, belongs)
     assert visits.kept_clean == [1.0]
     assert visits.clean_kept == [0.75]
     assert visits.distractors_kept == [0.0]
+    assert visits.belonging_clean == [0.75]
 
 
 def test_summary_has_means_with_intervals(make_subject):

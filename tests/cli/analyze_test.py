@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from prwn_tf.config import ADAPTATIONS
 from tests.cli import program
 
 
@@ -50,7 +51,18 @@ def test_all_analyses_of_two_runs(finished, data_dir, tmp_path):
     pairs = json.loads((output / "pairs.json").read_text())["differences"]
     assert {row["difference"] for row in pairs} == {0}  # a copy
     assert {row["distractors"] for row in pairs} == {0, 5}
-    for name in ("training", "landing", "ways", "consistency", "embedding"):
+    calibration = json.loads((output / "calibration.json").read_text())
+    assert [row["adapt"] for row in calibration["rows"]] == 2 * [*ADAPTATIONS]
+    assert all(row["temperature"] > 0 for row in calibration["rows"])
+    assert {row["when"] for row in calibration["bins"]} == {"before", "after"}
+    for name in (
+        "training",
+        "landing",
+        "ways",
+        "consistency",
+        "embedding",
+        "calibration",
+    ):
         assert name in result.stdout.splitlines()
         for kind in ("svg", "pdf"):
             assert (output / f"{name}.{kind}").exists()

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 
+from prwn_tf.config import ADAPTATIONS
 from tests.cli import program
 
 
@@ -36,7 +38,37 @@ def test_several_settings_give_one_table(finished, data_dir, tmp_path):
     assert last[:2] == ["5", "3"]
     assert last[2] == f"{100 * rows[9]['accuracy']:.2f}"
     columns = next(csv.reader((tmp_path / "evaluation_episodes.csv").open()))
-    assert columns[-1] == "accuracy_refine_5way_3distractors"
+    assert columns[12] == "accuracy_refine_5way_3distractors"
+    assert columns[-1] == "confidence_refine_5way_3distractors"
+
+
+def test_calibrated_on_validation_classes_and_tested_on_others(
+    finished, data_dir, tmp_path
+):
+    run = shutil.copytree(finished, tmp_path / "run")
+    trained = json.loads((run / "calibration.json").read_text())
+    (run / "calibration.json").unlink()
+    flags = [f"--workdir={run}", f"--data_dir={data_dir}", "--eval_episodes=20"]
+    result = program.run("evaluate", *flags, "--adapt=auto")
+    program.assert_one_line(result, 2, "--adapt=auto", "--calibrate makes it")
+    result = program.run("evaluate", *flags)
+    assert "uncalibrated" in result.stdout
+    asked = ["--adapt=none,auto", "--calibrate", "--strangers", "--eval_seed=3"]
+    result = program.run("evaluate", *flags, *asked, "--balance=dirichlet", "--query=5")
+    assert result.returncode == 0, result.stderr
+    # As train did at its end, whatever the tests are drawn by.
+    assert json.loads((run / "calibration.json").read_text()) == trained
+    none, auto = json.loads((run / "evaluation.json").read_text())
+    assert auto["chosen"] in result.stdout.splitlines()[0]
+    assert (none["balance"], none["eval_seed"]) == ("dirichlet", 3)
+    for row in (none, auto):
+        assert row["temperature"] > 0
+        assert row["calibrated_error"] < 0.3
+    strangers = json.loads((run / "evaluation_strangers.json").read_text())
+    assert [row["adapt"] for row in strangers] == list(ADAPTATIONS)
+    assert all(0 <= row["false_alarms"] < 0.3 for row in strangers)
+    assert "unlabelled a class on average, unequally many" in result.stdout
+    assert "false alarms" in result.stdout
 
 
 def test_more_ways_than_the_other_split_has(finished, data_dir, tmp_path):

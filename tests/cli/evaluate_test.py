@@ -8,7 +8,7 @@ ROLES = ("support", "query", "unlabeled", "distractor")
 
 def test_gives_the_digits_of_the_run_twice(finished, data_dir):
     flags = [f"--workdir={finished}", f"--data_dir={data_dir}"]
-    flags += ["--adapt=none", "--adapt=refine", "--adapt=filter"]
+    flags += ["--adapt=none", "--adapt=refine", "--adapt=filter,gate"]
     rows = []
     for _ in range(2):
         result = program.run("evaluate", *flags)
@@ -16,12 +16,12 @@ def test_gives_the_digits_of_the_run_twice(finished, data_dir):
         lines = result.stdout.splitlines()
         assert "over 50 episodes" in lines[1]
         assert lines[2].startswith("5-way 1-shot, ")
-        kinds = [line.split(maxsplit=3)[3] for line in lines[3:6]]
+        kinds = [line.split(maxsplit=3)[3] for line in lines[3:7]]
         assert kinds[0] == "inductive"
-        assert kinds[2] == "semi-supervised: filter"
+        assert kinds[3] == "semi-supervised: gate"
         rows.append(json.loads((finished / "evaluation.json").read_text()))
     assert rows[0] == rows[1]
-    about = {"split": "test", "step": 12}
+    about = {"split": "test", "step": 12, "eval_seed": 0}
     stored = json.loads((finished / "result.json").read_text())["test"]
     assert rows[0] == [row | about for row in stored]
 

@@ -64,7 +64,7 @@ def test_it_is_evaluated_and_looked_into(unbroken, data_dir, tmp_path):
     result = ended("-m", "prwn_tf.evaluate", *place, data, "--eval_episodes=50")
     [row] = json.loads((tmp_path / "evaluation.json").read_text())
     [expected] = json.loads((unbroken / "result.json").read_text())["test"]
-    assert row == expected | {"split": "test", "step": 12}
+    assert row == expected | {"split": "test", "step": 12, "eval_seed": 0}
     assert "inductive" in result.stdout
     flags = [*place, data, "--eval_episodes=5", "--what=landing"]
     ended("-m", "prwn_tf.analyze", *flags)

@@ -15,13 +15,13 @@ from tests.images import decoder_test as images_test
 from tests.serving import made
 
 NAMES = ("ant", "bée", "cat")
-HEADER = "file,label,probability,runner_up,margin,out_of_class,problem"
+HEADER = "file,label,probability,runner_up,margin,none_of_these,problem"
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> pathlib.Path:
     """A run as it is released, which `predict` takes as it does an export."""
-    return made.write_run(tmp_path_factory.mktemp("model"))
+    return made.write_run(tmp_path_factory.mktemp("model"), calibrated=True)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,7 @@ def flags(model, folders, output, changes=()) -> list[str]:
         "support": folders / "support",
         "query": folders / "query",
         "unlabeled": folders / "unlabeled",
+        "adapt": "filter",
         "output": output,
     } | dict(changes)
     return [f"--{name}={value}" for name, value in values.items() if value is not None]
@@ -66,7 +67,7 @@ def test_says_what_it_runs_and_did(predicted, model):
     assert "it knows drawings; for photographs, train a model of your own" in printed
     assert "3 classes from 9 examples" in printed
     assert (
-        "12 unlabelled images, of which the walk trusts 6 (--adapt=filter)" in printed
+        "12 unlabelled images, 6 of which moved the classes (--adapt=filter)" in printed
     )
     assert "15 images labelled: " in printed
     assert f"look at {output}/gallery.html" in printed.splitlines()[-1]
@@ -89,6 +90,7 @@ def test_the_table_is_the_classifiers(predicted, model, folders):
         support,
         [path.parent.name for path in support],
         sorted((folders / "unlabeled").rglob("*.png")),
+        adapt="filter",
     )
     likely = classifier.predict_proba(paths)
     order = np.argsort(-likely, axis=1)
@@ -98,13 +100,13 @@ def test_the_table_is_the_classifiers(predicted, model, folders):
     ordered = np.take_along_axis(likely, order, axis=1)
     found = {
         name: [float(row[name]) for row in rows]
-        for name in ("probability", "margin", "out_of_class")
+        for name in ("probability", "margin", "none_of_these")
     }
     np.testing.assert_allclose(found["probability"], ordered[:, 0], atol=1e-4)
     odds = np.log(ordered[:, 0] / ordered[:, 1])
     np.testing.assert_allclose(found["margin"], odds, rtol=1e-2, atol=1e-3)
-    outside = classifier.out_of_class(paths)
-    np.testing.assert_allclose(found["out_of_class"], outside, atol=1e-6)
+    novelty = classifier.novelty(paths)
+    np.testing.assert_allclose(found["none_of_these"], novelty, atol=1e-5)
     assert not any(row["problem"] for row in rows)
     right = [row["file"].startswith(row["label"]) for row in rows]
     assert np.mean(right) > 0.6
@@ -120,7 +122,7 @@ def test_one_image_by_what_was_learned_before(predicted, model, folders, tmp_pat
     output, _ = predicted
     query = next((folders / "query").rglob("*.png"))
     name = query.relative_to(folders / "query").as_posix()
-    changes = {"support": None, "unlabeled": None, "query": query}
+    changes = {"support": None, "unlabeled": None, "query": query, "adapt": None}
     changes["classes"] = output / "classes.npz"
     result = program.run("predict", *flags(model, folders, tmp_path, changes))
     assert result.returncode == 0, result.stderr
@@ -132,7 +134,7 @@ def test_one_image_by_what_was_learned_before(predicted, model, folders, tmp_pat
     assert row["file"] == query.name
     for column in ("label", "runner_up"):
         assert row[column] == before[column]
-    for column in ("probability", "margin", "out_of_class"):
+    for column in ("probability", "margin", "none_of_these"):
         assert float(row[column]) == pytest.approx(float(before[column]), abs=1e-4)
     assert "learned before" in (tmp_path / "gallery.html").read_text(encoding="utf-8")
 
@@ -144,7 +146,12 @@ def test_one_image_by_what_was_learned_before(predicted, model, folders, tmp_pat
         ({"classes": "classes.npz"}, "give one of them"),
         ({"support": None, "classes": "classes.npz"}, "leave out --unlabeled"),
         (
-            {"support": None, "unlabeled": None, "classes": "nowhere.npz"},
+            {
+                "support": None,
+                "unlabeled": None,
+                "adapt": None,
+                "classes": "nowhere.npz",
+            },
             "nowhere.npz: No such file",
         ),
     ],
@@ -157,14 +164,28 @@ def test_where_the_classes_come_from(model, folders, tmp_path, changes, text):
 def test_without_unlabelled_images(model, folders, tmp_path):
     (tmp_path / "unlabeled.csv").write_text("of an earlier call")
     result = program.run(
-        "predict", *flags(model, folders, tmp_path, {"unlabeled": None})
+        "predict", *flags(model, folders, tmp_path, {"unlabeled": None, "adapt": None})
     )
     assert result.returncode == 0, result.stderr
     rows = read(tmp_path / "predictions.csv")
-    # The queries are their own crowd: every rank is taken once.
-    ranks = sorted(float(row["out_of_class"]) for row in rows)
-    np.testing.assert_allclose(ranks, np.arange(15) / 15, atol=1e-6)
+    novel = sum(float(row["none_of_these"]) > 0.9 for row in rows)
+    assert f"{novel} of them probably none of the classes" in result.stdout
     assert not (tmp_path / "unlabeled.csv").exists()
+
+
+def test_an_uncalibrated_model_says_so(folders, tmp_path):
+    model = made.write_run(tmp_path / "model")
+    changes = {"adapt": None}
+    result = program.run("predict", *flags(model, folders, tmp_path / "out", changes))
+    assert result.returncode == 0, result.stderr
+    assert "(--adapt=gate)" in result.stdout
+    assert "the model is uncalibrated" in result.stdout
+    rows = read(tmp_path / "out" / "predictions.csv")
+    assert {row["probability"] for row in rows} == {"uncalibrated"}
+    assert {row["none_of_these"] for row in rows} == {""}
+    page = (tmp_path / "out" / "gallery.html").read_text(encoding="utf-8")
+    assert "<i>uncalibrated</i>" in page
+    assert "Probably none" not in page
 
 
 def bad_and_odd_images() -> dict[str, bytes]:

@@ -35,7 +35,7 @@ def test_evaluate_gives_the_same_digits(finished, released, data_dir):
     assert result.returncode == 0, result.stderr
     [found] = json.loads((released / "evaluation.json").read_text())
     [expected, *_] = json.loads((finished / "result.json").read_text())["test"]
-    assert found == expected | {"split": "test", "step": 12}
+    assert found == expected | {"split": "test", "step": 12, "eval_seed": 0}
 
 
 def test_validations_are_released(finished, released):

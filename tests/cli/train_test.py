@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf.config import ADAPTATIONS
 from tests.cli import program
 
 
@@ -58,7 +59,8 @@ def test_result_and_episodes_agree(first_run):
     assert stored["dataset"] == "glyphs"
     assert stored["step"] == 12
     assert stored["test_spec"]["way"] == 5
-    assert [row["adapt"] for row in stored["test"]] == ["none", "refine", "filter"]
+    assert [row["adapt"] for row in stored["test"]] == list(ADAPTATIONS)
+    assert "validation, 1-shot: none " in result.stdout
     with (workdir / "episodes.csv").open(encoding="utf-8") as file:
         episodes = list(csv.DictReader(file))
     assert len(episodes) == 50

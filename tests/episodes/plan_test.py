@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -5,6 +7,7 @@ import tensorflow as tf
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools
+from prwn_tf.errors import UserError
 from tests.children import child
 
 SPEC = EpisodeSpec(way=5, shot=2, query=3, unlabeled=4, distractors=3)
@@ -112,3 +115,37 @@ def test_a_known_plan_stays_as_it_is(make_store):
     found = plans(pool, EpisodeSpec(way=3, shot=1, query=1, unlabeled=1), 1)
     assert found.classes.tolist() == [[3, 9, 5]]
     assert found.support.ravel().tolist() == [51, 144, 93]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_classes_may_have_unequal_numbers_of_unlabelled_images(make_store, shared):
+    store = make_store([2 * count for count in COUNTS])["train"]
+    pool = pools.split_labels(store, "train", 0.5, seed=0)
+    if shared:
+        pool = pools.whole(store, "train")
+    unequal = dataclasses.replace(SPEC, balance="dirichlet")
+    found, equal = plans(pool, unequal, 1000), plans(pool, SPEC, 1000)
+    np.testing.assert_array_equal(found.classes, equal.classes)
+    images = np.concatenate([part.reshape(1000, -1) for part in found[1:]], axis=1)
+    assert all(len(set(row)) == len(row) for row in images), "an image appears twice"
+    labels = store.labels()[found.unlabeled]  # [E, U]
+    # Own classes first, as many in all as if they were equal.
+    own, others = np.split(labels, [SPEC.clean_points], axis=1)
+    counts = (own[:, :, None] == found.classes[:, None, : SPEC.way]).sum(axis=1)
+    assert (counts.sum(axis=1) == SPEC.clean_points).all()
+    assert (np.diff(labels == labels[:, :1]).sum(axis=1) <= 1).all()  # class by class
+    strangers = (others[:, :, None] == found.classes[:, None, SPEC.way :]).sum(axis=1)
+    assert (strangers.sum(axis=1) == SPEC.unlabeled * SPEC.distractors).all()
+    # A share of a Dirichlet(2) among five has a deviation of 0.4 / sqrt(11).
+    assert 0.09 < np.std(counts / SPEC.clean_points) < 0.13
+    assert counts.min() == 0
+
+
+def test_no_class_gives_more_than_it_has(make_store):
+    store = make_store([9] * 5)["train"]
+    unequal = EpisodeSpec(5, 2, 3, unlabeled=4, balance="dirichlet")
+    found = plans(pools.whole(store, "train"), unequal, 20)
+    equal = plans(pools.whole(store, "train"), EpisodeSpec(5, 2, 3, unlabeled=4), 20)
+    np.testing.assert_array_equal(found.unlabeled, equal.unlabeled)  # there is no room
+    with pytest.raises(UserError, match="balance must be equal or dirichlet"):
+        EpisodeSpec(5, 2, 3, balance="uneven")

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf.heads import kmeans, prototypes
+from prwn_tf.heads.adapted import AdaptedHead
 from tests import modes
 from tests.heads.answers import scores_of
 from tests.oracle import kmeans as oracle
@@ -249,7 +250,7 @@ def test_weights_follow_the_seed():
 
 
 def test_soft_kmeans_scores_as_refinement_does(episode):
-    refined = scores_of(prototypes.PrototypeHead("refine"), *episode)
+    refined = scores_of(AdaptedHead("refine"), *episode)
     np.testing.assert_array_equal(
         scores_of(built(kmeans.SoftKMeans), *episode), refined
     )

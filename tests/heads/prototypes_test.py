@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from prwn_tf.heads import prototypes
+from prwn_tf.heads.adapted import ADAPT, AdaptedHead
 from prwn_tf.heads.base import EmbeddedEpisode
 from tests import modes
 from tests.heads.answers import scores_of
@@ -53,11 +54,12 @@ def test_refine_by_hand():
 
 def test_filter_uses_the_points_the_walk_returns_through(episode):
     support, queries, unlabeled = episode
-    head = prototypes.PrototypeHead("filter")
+    head = AdaptedHead("filter")
     means = oracle.prototypes(support)
     kept = walk_oracle.keep_above_median(walk_oracle.success_score(means, unlabeled))
     expected = oracle.refine(support, unlabeled, kept)
-    np.testing.assert_allclose(head.prototypes(support, unlabeled), expected, rtol=1e-9)
+    moved = prototypes.filtered(support, unlabeled)
+    np.testing.assert_allclose(moved, expected, rtol=1e-9)
     np.testing.assert_allclose(
         scores_of(head, support, queries, unlabeled),
         oracle.scores(expected, queries),
@@ -65,9 +67,9 @@ def test_filter_uses_the_points_the_walk_returns_through(episode):
     )
 
 
-@pytest.mark.parametrize("adapt", ["none", "refine", "filter"])
+@pytest.mark.parametrize("adapt", ADAPT)
 def test_many_episodes_at_once(adapt, episode):
-    head = prototypes.PrototypeHead(adapt)
+    head = AdaptedHead(adapt)
     together = scores_of(head, *(np.stack([part, part + 1]) for part in episode))
     np.testing.assert_allclose(together[0], scores_of(head, *episode), rtol=1e-9)
     moved = scores_of(head, *(part + 1 for part in episode))
@@ -76,14 +78,16 @@ def test_many_episodes_at_once(adapt, episode):
 
 def test_a_head_adapts_in_the_ways_that_it_names():
     head = prototypes.PrototypeHead()
-    for adapt in head.adaptations:
+    every = (*head.adaptations, *head.rivals)
+    for adapt in every[1:]:
         assert head.adapted(adapt).adapt == adapt
     assert head.adapted("none") is head
+    assert set(every) == set(ADAPT)
 
 
 def test_further_points_are_classified_as_queries_are(episode):
     support, queries, unlabeled = episode
     embedded = EmbeddedEpisode(support, queries[:1], unlabeled)
-    for head in (prototypes.PrototypeHead(), prototypes.PrototypeHead("refine")):
+    for head in (prototypes.PrototypeHead(), AdaptedHead("refine")):
         scores = head.classify(embedded, queries)
         np.testing.assert_allclose(scores, scores_of(head, *episode), rtol=1e-9)

@@ -225,3 +225,41 @@ def keep_above_median(scores: np.ndarray) -> np.ndarray:
     else:
         median = (ordered[count // 2 - 1] + ordered[count // 2]) / 2
     return np.array([1.0 if score >= median else 0.0 for score in exact])
+
+
+def walk_losses_with_way_out(
+    prototypes: np.ndarray,
+    unlabeled: np.ndarray,
+    stay: np.ndarray,
+    steps: int = 3,
+    decay: float = 0.7,
+    smoothing: float = 0.1,
+) -> tuple[float, float, np.ndarray]:
+    """`walk_losses` where the walker at point i stays with probability stay_i.
+
+    Else it is lost. Landing is that of walkers that came back, sum over all paths;
+    visits count by stay.
+    """
+    leave, wander, arrive = transitions(prototypes, unlabeled, smoothing)
+    classes, points = leave.shape
+    walker, landing = 0.0, np.zeros(steps + 1)
+    for t in range(steps + 1):
+        for j in range(classes):
+            position = leave[j]
+            for _ in range(t):
+                moved = np.zeros(points)
+                for i in range(points):
+                    for k in range(points):
+                        moved[k] += position[i] * stay[i] * wander[i, k]
+                position = moved
+            back = np.zeros(classes)
+            for i in range(points):
+                for c in range(classes):
+                    back[c] += position[i] * stay[i] * arrive[i, c]
+            home = back[j] / back.sum()
+            walker -= decay**t * np.log(home) / classes
+            landing[t] += home / classes
+    visit = 0.0
+    for i in range(points):
+        visit -= stay[i] * np.log(leave[:, i].mean()) / stay.sum()
+    return float(walker), float(visit), landing

@@ -16,6 +16,7 @@ from prwn_tf.errors import UserError
 from prwn_tf.serving import inputs
 from prwn_tf.serving.classifier import FewShotClassifier
 from prwn_tf.serving.inputs import InputError
+from tests.oracle import gate as gate_oracle
 from tests.oracle import prototypes as oracle
 from tests.oracle import walk as walk_oracle
 from tests.serving import made
@@ -69,7 +70,7 @@ def test_prototypes_and_probabilities_match_the_oracle(fitted, model, support, q
     assert fitted.predict(queries).tolist() == NAMES[expected.argmax(1)].tolist()
 
 
-@pytest.mark.parametrize("adapt", ["none", "refine", "filter", None])
+@pytest.mark.parametrize("adapt", ["none", "refine", "filter"])
 def test_adaptations_match_the_oracle(model, support, unlabeled, adapt):
     actual = FewShotClassifier(model).fit(*support, unlabeled, adapt)
     embedded = model.embed(support[0]).reshape(3, SHOTS, -1).astype(float)
@@ -79,27 +80,69 @@ def test_adaptations_match_the_oracle(model, support, unlabeled, adapt):
     arrive = walk_oracle.arrive_probability(means, points)
     trust = np.sum(leave * arrive.T, axis=0)
     kept = walk_oracle.keep_above_median(trust)
-    weights = {"none": 0 * kept, "refine": None}.get(adapt, kept)
+    weights = {"none": 0 * kept, "refine": 0 * kept + 1, "filter": kept}[adapt]
 
     expected = oracle.refine(embedded, points, weights)
     np.testing.assert_allclose(actual.prototypes_, expected, atol=1e-4)
-    np.testing.assert_allclose(np.exp(actual.trust_) + 0.1 / len(points), trust, 1e-3)
-    assert actual.trusted_.tolist() == (kept > 0).tolist()
+    assert actual.belongs_.tolist() == weights.tolist()
 
 
-def test_out_of_class_is_the_rank_in_the_crowd(model, support, unlabeled):
-    fitted = FewShotClassifier(model, adapt="none").fit(*support, unlabeled)
-    # An image of the crowd stands where it stands: none before the most trusted one.
-    order = np.argsort(np.argsort(-fitted.trust_))
-    actual = fitted.out_of_class(unlabeled)
-    np.testing.assert_allclose(actual, order / len(unlabeled))
-    assert (actual[fitted.trusted_] < 0.5).all()
-    assert (actual[~fitted.trusted_] >= 0.5).all()
+@pytest.mark.parametrize("adapt", ["gate", None])
+def test_the_gate_matches_the_oracle(model, support, unlabeled, queries, adapt):
+    actual = FewShotClassifier(model).fit(*support, unlabeled, adapt)
+    codes = np.repeat(np.arange(3), SHOTS)
+    prototypes, offsets, weights = gate_oracle.gate(
+        model.embed(support[0]), codes, model.embed(unlabeled)
+    )
+    np.testing.assert_allclose(actual.prototypes_, prototypes, atol=1e-4)
+    np.testing.assert_allclose(actual.belongs_, weights.sum(axis=1), atol=1e-3)
+    scores = gate_oracle.scores(prototypes, offsets, model.embed(queries))
+    expected = np.stack([oracle.softmax(row) for row in scores])
+    np.testing.assert_allclose(actual.predict_proba(queries), expected, atol=1e-3)
 
 
-def test_out_of_class_needs_a_crowd(fitted, queries):
-    with pytest.raises(InputError, match="fit was given none"):
-        fitted.out_of_class(queries)
+def test_auto_is_what_the_model_says_or_the_gate(model, calibrated, support, unlabeled):
+    for served, expected in ((model, "gate"), (calibrated, "filter")):
+        actual = FewShotClassifier(served).fit(*support, unlabeled)
+        named = FewShotClassifier(served).fit(*support, unlabeled, expected)
+        assert actual.adapt_ == expected
+        np.testing.assert_array_equal(actual.prototypes_, named.prototypes_)
+        assert FewShotClassifier(served, adapt="auto").fit(*support).adapt_ == "none"
+
+
+def test_probabilities_have_the_temperature_of_the_shots(
+    model, calibrated, support, queries
+):
+    plain = FewShotClassifier(model).fit(*support)
+    actual = FewShotClassifier(calibrated).fit(*support)
+    assert not plain.calibrated_
+    assert actual.calibrated_
+    temperature = 3.0 * SHOTS  # between 3 at one shot and 15 at five
+    assert actual.served_.temperature == pytest.approx(temperature, rel=1e-5)
+    scores = oracle.scores(plain.prototypes_, model.embed(queries))
+    expected = [oracle.softmax(row / temperature) for row in scores]
+    np.testing.assert_allclose(actual.predict_proba(queries), expected, atol=1e-4)
+
+
+def test_novelty_is_the_distance_in_the_unit_of_a_strangers(
+    calibrated, support, queries
+):
+    fitted = FewShotClassifier(calibrated).fit(*support)
+    points, labels = calibrated.embed(support[0]), np.repeat(np.arange(3), SHOTS)
+    means, nothing = fitted.prototypes_.astype(float), np.zeros(3)
+    stranger = gate_oracle.stranger_distance(points, labels, means, nothing)
+    nearest = -oracle.scores(means, calibrated.embed(queries)).max(axis=1) / stranger
+    expected = 1 / (1 + np.exp(-2.0 * (np.log(nearest) + 1.0)))
+    np.testing.assert_allclose(fitted.novelty(queries), expected, rtol=1e-3)
+    assert fitted.threshold_ == pytest.approx(0.9)
+    far = fitted.answer(fitted.prototypes_ + 1e3).none_of_these
+    assert (far > fitted.threshold_).all()
+
+
+def test_novelty_is_not_known_of_an_uncalibrated_model(fitted, queries):
+    with pytest.raises(InputError, match="this model has none stored"):
+        fitted.novelty(queries)
+    assert np.isnan(fitted.threshold_)
 
 
 def test_any_number_of_images_a_class(model, images):
@@ -252,7 +295,7 @@ def test_labels_that_cannot_be_used(model, support, labels, text):
     ("more", "text"),
     [
         ({"adapt": "refine"}, "none were given"),
-        ({"adapt": "both"}, "none, refine, filter, got 'both'"),
+        ({"adapt": "both"}, "none, refine, filter, gate, auto, got 'both'"),
         ({"unlabeled": []}, "holds no image"),
     ],
 )
@@ -307,13 +350,15 @@ def test_can_be_sent_to_another_process(fitted, queries):
 # --- Kept in a file
 
 
-def test_save_and_load(model, workdir, support, unlabeled, queries, tmp_path):
-    fitted = FewShotClassifier(model).fit(*support, unlabeled)
+def test_save_and_load(
+    calibrated, calibrated_workdir, support, unlabeled, queries, tmp_path
+):
+    fitted = FewShotClassifier(calibrated).fit(*support, unlabeled)
     fitted.save(tmp_path / "mine.npz")
-    for other in (model, workdir):  # the run that the model was exported from
+    for other in (calibrated, calibrated_workdir):
         loaded = FewShotClassifier.load(tmp_path / "mine.npz", other)
         assert loaded.classes_.tolist() == NAMES.tolist()
-        for ask in ("predict_proba", "out_of_class"):
+        for ask in ("predict_proba", "novelty"):
             expected = getattr(fitted, ask)(queries)
             np.testing.assert_allclose(getattr(loaded, ask)(queries), expected, 1e-5)
 
@@ -347,10 +392,10 @@ def test_a_file_that_is_no_classifier(model, fitted, tmp_path):
         {"prototypes": np.zeros((2, 64), np.float32)},
         {"prototypes": np.full((3, 64), "a")},
         {"counts": np.zeros(4, np.float32)},
-        {"log_totals": np.zeros(2, np.float32)},
-        {"log_totals": None},
-        {"scores": None},
-        {"scores": np.array(["a", "b"])},
+        {"offsets": np.zeros(2, np.float32)},
+        {"offsets": None},
+        {"novelty": np.array(["a", "b", "c", "d"])},
+        {"temperature": np.zeros(1, np.float32)},
     ],
     ids=str,
 )
@@ -363,7 +408,7 @@ def test_a_file_whose_arrays_do_not_fit(model, support, unlabeled, changes, tmp_
         FewShotClassifier.load(path, model)
 
 
-def test_far_images_are_out_of_class(model):
+def test_far_images_belong_nowhere(model):
     # Distances of photographs, whose chances are below the smallest float32.
     generator = np.random.default_rng(0)
     means = 20 * generator.normal(size=(5, model.size)).astype(np.float32)
@@ -371,10 +416,8 @@ def test_far_images_are_out_of_class(model):
     far = 20 * generator.normal(size=(40, model.size))
     crowd = np.concatenate([near, far]).astype(np.float32)
     fitted = FewShotClassifier(model).fit_embeddings(means, list("abcde"), crowd)
-    actual = fitted.answer(crowd).out_of_class
-    assert sum(fitted.trusted_) == 50
-    assert fitted.trusted_[:60].sum() == 50
-    assert actual[:60].max() < 0.6 <= actual[60:].min()
+    assert fitted.belongs_[:60].min() > 0.9
+    assert np.median(fitted.belongs_[60:]) < 0.1
 
 
 # --- Many at once

@@ -27,6 +27,17 @@ def model(exported) -> models.ServedModel:
 
 
 @pytest.fixture(scope="session")
+def calibrated_workdir(tmp_path_factory) -> pathlib.Path:
+    return made.write_run(tmp_path_factory.mktemp("calibrated"), calibrated=True)
+
+
+@pytest.fixture(scope="session")
+def calibrated(calibrated_workdir) -> models.ServedModel:
+    """The same model, with what validation classes say of it."""
+    return models.open_model(calibrated_workdir)
+
+
+@pytest.fixture(scope="session")
 def color_model(tmp_path_factory) -> models.ServedModel:
     """A model of 32x32 colour images."""
     path = tmp_path_factory.mktemp("color")

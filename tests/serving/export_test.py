@@ -17,6 +17,7 @@ from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.serving import export as export_lib
 from prwn_tf.serving import manifest, models, signatures
 from tests.oracle import encoder as encoder_oracle
+from tests.oracle import gate as gate_oracle
 from tests.oracle import prototypes as oracle
 from tests.oracle import walk as walk_oracle
 from tests.serving import made
@@ -32,12 +33,12 @@ support = call["embed"](images=given["support"])
 points = call["embed"](images=given["points"])["embeddings"]
 encoded = call["embed_encoded"](contents=given["contents"])
 first = call["prototypes"](labels=given["labels"], **support)
-kept = call["filter"](prototypes=first["prototypes"], unlabeled=points)
-moved = call["refine"](unlabeled=points, weights=kept["weights"], **first)
-answer = call["classify"](prototypes=moved["prototypes"], images=given["queries"])
-files = call["classify_encoded"](
-    prototypes=moved["prototypes"], contents=given["query_contents"]
-)
+moved = {
+    name: call[name](labels=given["labels"], unlabeled=points, **support)
+    for name in ("refine", "filter", "gate")
+}
+answer = call["classify"](images=given["queries"], **moved["gate"])
+files = call["classify_encoded"](contents=given["query_contents"], **moved["gate"])
 np.savez(
     sys.argv[3],
     names=sorted(call),
@@ -45,11 +46,11 @@ np.savez(
     support=support["embeddings"],
     encoded=encoded["embeddings"],
     points=points,
-    means=first["prototypes"],
-    counts=first["counts"],
-    trust=kept["scores"],
-    weights=kept["weights"],
-    moved=moved["prototypes"],
+    none=first["prototypes"],
+    gate_classes=[moved["gate"][name] for name in ("stranger", "temperature")],
+    gate_novelty=moved["gate"]["novelty"],
+    gate_offsets=moved["gate"]["offsets"],
+    **{name: classes["prototypes"] for name, classes in moved.items()},
     of_files=files["scores"],
     **answer,
 )
@@ -75,6 +76,14 @@ def episode():
 
 
 @pytest.fixture(scope="module")
+def exported(calibrated_workdir, tmp_path_factory):
+    """A run that was calibrated, exported."""
+    output = tmp_path_factory.mktemp("with_calibration") / "model"
+    export_lib.export(calibrated_workdir, output)
+    return output
+
+
+@pytest.fixture(scope="module")
 def alone(exported, episode, tmp_path_factory):
     """What a process finds that has only TensorFlow."""
     folder = tmp_path_factory.mktemp("alone")
@@ -96,6 +105,7 @@ def test_signatures_are_there_without_us(alone):
         "embed",
         "embed_encoded",
         "filter",
+        "gate",
         "prototypes",
         "refine",
     ]
@@ -127,32 +137,41 @@ def test_and_those_of_the_run_itself(alone, episode, workdir):
     np.testing.assert_allclose(alone["support"], actual, atol=1e-6)
 
 
-def test_the_rest_matches_the_oracle(alone, episode):
+def test_classes_match_the_oracle(alone, episode):
     support, points, labels = alone["support"], alone["points"], episode["labels"]
     groups = [support[labels == label] for label in range(3)]
     means = np.stack([group.mean(axis=0) for group in groups])
-    np.testing.assert_allclose(alone["means"], means, atol=1e-5)
-    assert alone["counts"].tolist() == [2, 1, 3]
+    np.testing.assert_allclose(alone["none"], means, atol=1e-5)
 
-    graph = (
-        walk_oracle.leave_probability(means, points),
-        walk_oracle.arrive_probability(means, points),
-    )
-    success = np.sum(graph[0] * graph[1].T, axis=0)  # [U]
-    trust = np.exp(alone["trust"]) + 0.1 / len(points)
-    np.testing.assert_allclose(trust, success, atol=1e-5)
+    success = walk_oracle.success_score(means, points)
     kept = walk_oracle.keep_above_median(success)
-    assert alone["weights"].tolist() == kept.tolist()
     assert sum(kept) == 6
-
-    moved = []
     shares = [oracle.softmax(row) for row in oracle.scores(means, points)]
-    for label, group in enumerate(groups):
-        weights = np.array([share[label] for share in shares]) * kept  # [U]
-        total = group.sum(axis=0) + weights @ points
-        moved.append(total / (len(group) + weights.sum()))
-    np.testing.assert_allclose(alone["moved"], moved, atol=1e-5)
-    np.testing.assert_allclose(alone["probabilities"].sum(axis=1), 1, atol=1e-6)
+    for name, taken in (("refine", np.ones(12)), ("filter", kept)):
+        moved = []
+        for label, group in enumerate(groups):
+            weights = np.array([share[label] for share in shares]) * taken  # [U]
+            total = group.sum(axis=0) + weights @ points
+            moved.append(total / (len(group) + weights.sum()))
+        np.testing.assert_allclose(alone[name], moved, atol=1e-5)
+
+
+def test_the_gate_and_its_answers_match_the_oracle(alone, episode):
+    support, points, labels = alone["support"], alone["points"], episode["labels"]
+    prototypes, offsets, _ = gate_oracle.gate(support, labels, points)
+    np.testing.assert_allclose(alone["gate"], prototypes, atol=1e-4)
+    np.testing.assert_allclose(alone["gate_offsets"], offsets, rtol=1e-3)
+    # Two, one and three shots have a temperature between those of one and of five.
+    temperature = 3 * 6 ** (1 / 3)
+    stranger = gate_oracle.stranger_distance(support, labels, prototypes, offsets)
+    expected = [stranger, temperature]
+    np.testing.assert_allclose(alone["gate_classes"], expected, rtol=1e-3)
+    np.testing.assert_allclose(alone["gate_novelty"], [2, -2, 2, 0.9], rtol=1e-5)
+    nearest = -temperature * alone["scores"].max(axis=1) / stranger
+    unlike = 1 / (1 + np.exp(-2 * (np.log(np.maximum(nearest, 1e-6)) + 1)))
+    np.testing.assert_allclose(alone["none_of_these"], unlike, atol=1e-3)
+    likely = [oracle.softmax(row) for row in alone["scores"]]
+    np.testing.assert_allclose(alone["probabilities"], likely, atol=1e-5)
     assert (alone["labels"] == alone["probabilities"].argmax(axis=1)).all()
     np.testing.assert_allclose(alone["of_files"], alone["scores"], atol=1e-4)
 
@@ -163,6 +182,7 @@ def test_manifest_says_what_it_is(exported):
     assert actual["step"] == made.STEP
     assert actual["accuracy"][0]["accuracy"] == made.ACCURACY
     assert actual["config"]["train"]["way"] > 1
+    assert actual["calibration"]["fits"][0]["temperature"] == 3
     assert actual["preprocess"] == {"size": 28, "channels": 1, "canvas": 28}
     assert sorted(actual["files"]) == sorted(
         path.relative_to(exported).as_posix()

@@ -36,7 +36,7 @@ class Reader(html.parser.HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def shown(model, tmp_path_factory):
+def shown(calibrated, tmp_path_factory):
     """The page of three classes, one of them with a hostile name, as `predict` does."""
     folder = tmp_path_factory.mktemp("shown")
     names = ("ant", "<b>bee<b>", "cat")
@@ -46,12 +46,13 @@ def shown(model, tmp_path_factory):
     made.write_folders(folder / "unlabeled", {k: v[9:13] for k, v in drawn.items()})
     (folder / "query" / HOSTILE.replace("/", "_")).write_bytes(b"<html>")
     made_predictions = predictions.predict(
-        model,
+        calibrated,
         folders.support(folder / "support"),
         folders.images(folder / "query", "query"),
         folders.images(folder / "unlabeled", "unlabeled"),
+        adapt="filter",
     )
-    page.write(folder / "gallery.html", made_predictions, model, HOSTILE)
+    page.write(folder / "gallery.html", made_predictions, calibrated, HOSTILE)
     return folder / "gallery.html"
 
 
@@ -98,7 +99,8 @@ def some(count: int, label: str = "ant", **more) -> list[Prediction]:
             probability=(index + 1) / (count + 1),
             runner_up="bee",
             margin=index,
-            out_of_class=1 - index / count,
+            none_of_these=1 - index / count,
+            novel=index <= count / 2,
             **more,
         )
         for index in range(count)

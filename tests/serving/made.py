@@ -7,7 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf import build, config_json, files, protocols
+from prwn_tf.config import EpisodeSpec
 from prwn_tf.data.sets import glyphs
+from prwn_tf.evaluation import calibration as calibration_lib
+from prwn_tf.evaluation.calibration import Calibration, Fit, Novelty
 
 ACCURACY = 0.75  # stands in the result of every run made here
 STEP = 7
@@ -18,7 +21,21 @@ def drawings(index: int, split: str = "test") -> np.ndarray:
     return glyphs.draw_class(0, split, index)
 
 
-def write_run(path: pathlib.Path, method: str = "prwn", **changes) -> pathlib.Path:
+def calibration(temperature: float = 3.0) -> Calibration:
+    """What a made-up run says of its answers: "auto" is the filter."""
+    fits = [
+        Fit(adapt, shot, temperature * shot, 0.8, gain, 0.01)
+        for shot in (1, 5)
+        for adapt, gain in {"none": 0.0, "filter": 0.1, "gate": 0.05}.items()
+    ]
+    novelties = [Novelty(fit.adapt, fit.shot, 2.0, -2.0, 2.0, 0.9, 0.9) for fit in fits]
+    spec = EpisodeSpec(5, 1, 5)
+    return Calibration(spec, 100, tuple(fits), tuple(novelties))
+
+
+def write_run(
+    path: pathlib.Path, method: str = "prwn", calibrated: bool = False, **changes
+) -> pathlib.Path:
     """A finished run as it is released: config, result, and weights alone.
 
     Its batch norm has seen drawings, so that characters differ in their embeddings.
@@ -41,6 +58,8 @@ def write_run(path: pathlib.Path, method: str = "prwn", **changes) -> pathlib.Pa
     files.write_json(path / "config.json", config_json.to_dict(config))
     row = {"adapt": "none", "way": 5, "shot": 1, "accuracy": ACCURACY}
     files.write_json(path / "result.json", {"test": [row, row | {"adapt": "refine"}]})
+    if calibrated:
+        calibration_lib.write(path / "calibration.json", calibration())
     return path
 
 

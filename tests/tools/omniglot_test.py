@@ -1,5 +1,6 @@
 """The page of results says what is in the folders, and nothing else."""
 
+import dataclasses
 import json
 import pathlib
 import signal
@@ -11,8 +12,15 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from paper_tables import command, omniglot, programs, report  # noqa: E402
+from paper_tables import (  # noqa: E402
+    command,
+    inference,
+    omniglot,
+    programs,
+    report,
+)
 
+from prwn_tf.config import EpisodeSpec  # noqa: E402
 from prwn_tf.training import signals  # noqa: E402
 from tests.children import child  # noqa: E402
 
@@ -100,6 +108,44 @@ def test_a_released_row_gets_the_tests_that_it_lacks(output, tmp_path, monkeypat
     assert (program, workdir) == ("evaluate", f"--workdir={output / 'prwn'}")
     assert flags[:2] == ["--distractors=5", "--adapt=none,refine"]
     assert json.loads(path.read_text())["test"] == [*result["test"], *crowded]
+
+
+def test_the_gate_is_shown_beside_its_rivals(output):
+    assert "The gate against" not in report.page(omniglot.TABLES, output)
+    gains = {"none": 0.011, "refine": -0.002, "gate": 0.0}
+    entries = [
+        {
+            "adapt": adapt,
+            "accuracy": 0.99 - gain,
+            "gate_gain": gain,
+            "gate_interval": 0.001,
+            "temperature": 2.0,
+            "calibration_error": 0.02,
+            "calibrated_error": 0.005,
+        }
+        for adapt, gain in gains.items()
+    ]
+    strangers = {"adapt": "gate", "distractors": 5, "roc_area": 0.991}
+    strangers |= {"false_alarms": 0.048, "caught": 0.95}
+    content = {
+        "episodes": 2000,
+        "situations": [{"title": "clean", "adaptations": entries}],
+        "strangers": [strangers],
+    }
+    (output / inference.FOLDER).mkdir()
+    (output / inference.FOLDER / "prwn.json").write_text(json.dumps(content))
+    text = report.page(omniglot.TABLES, output)
+    # Bold where another one is better than the gate.
+    row = "| `prwn` | clean | 97.90 | 99.00 | +1.10 ± 0.10 | **-0.20 ± 0.10** |"
+    assert row in text
+    assert "| `prwn` | 5 | gate | 0.991 | 4.8 % | 95.0 % |" in text
+    assert "| `prwn` | none | 2.00 | 0.50 | 2 |" in text
+
+
+def test_situations_can_be_drawn_from_twenty_images_a_class():
+    for situation in omniglot.TABLES.situations:
+        spec = dataclasses.replace(EpisodeSpec(5, 1, 14, 5), **situation.task)
+        assert spec.shot + spec.query + spec.unlabeled <= 20
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ NUMBERS = (
     "ways_gain",
     "embedding",
     "distractors",
+    "calibration",
     "pairs",
     "pairs_differences",
 )
@@ -27,6 +28,7 @@ FIGURES = (
     "ways",
     "landing",
     "consistency",
+    "calibration",
     "distractors_clean",
     "distractors_roc",
     "distractors_histogram",
@@ -50,7 +52,7 @@ def make(
     """
     analyze = {
         ("--what=ways",): [(each.label, each.row) for each in tables.higher_ways.runs],
-        ("--what=training,scale,landing",): tables.landing,
+        ("--what=training,scale,landing,calibration",): tables.landing,
         # As many as the authors look at; it embeds every image many times.
         ("--what=consistency", "--eval_episodes=100"): tables.landing,
         ("--what=embedding", f"--way={tables.mapped_ways}"): tables.mapped,

@@ -4,7 +4,7 @@ import argparse
 import pathlib
 from collections.abc import Mapping
 
-from paper_tables import ablations, analyses, programs, report
+from paper_tables import ablations, analyses, inference, programs, report
 from paper_tables.description import DatasetTables
 
 from prwn_tf import cli, files
@@ -80,6 +80,8 @@ class Command:
             report.write(tables, output)
             print(f"released {_place(tables, output, name)}", flush=True)
         self._measure(wanted, output, runs, data_dir)
+        if not arguments.episodes:  # a shorter training is only to see that it works
+            inference.measure(tables, output, data_dir)
         if arguments.analyses or tables.analyzed.intersection(missing):
             analyses.make(tables, output, runs / analyses.FOLDER, data_dir)
         report.write(tables, output)

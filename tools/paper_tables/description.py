@@ -98,6 +98,13 @@ class Ablation(NamedTuple):
         return trainings
 
 
+class Situation(NamedTuple):
+    """A kind of test episodes, by what differs from a row's own."""
+
+    title: str
+    task: Mapping[str, int | str]  # fields of an EpisodeSpec
+
+
 @dataclasses.dataclass(frozen=True)
 class DatasetTables:
     """The rows of one data set, what they answer, and where they lie.
@@ -125,6 +132,8 @@ class DatasetTables:
         ablations: trainings with one setting changed.
         seeds: other seeds with which the rows of `spread` are trained as well, since
             one label split hides what another one would give.
+        inference_rows: whose inference is measured with all adaptations and rivals,
+            in each of the `situations`.
     """
 
     dataset: str
@@ -152,6 +161,8 @@ class DatasetTables:
     ablations: tuple[Ablation, ...] = ()
     seeds: tuple[int, ...] = ()
     spread: tuple[str, ...] = ()
+    inference_rows: tuple[str, ...] = ()
+    situations: tuple[Situation, ...] = ()
 
     @property
     def released_dir(self) -> str:

@@ -9,6 +9,7 @@ from paper_tables.description import (
     Factor,
     HigherWays,
     Published,
+    Situation,
     Table,
 )
 
@@ -180,4 +181,32 @@ TABLES = DatasetTables(
     ablations=_ABLATIONS,
     seeds=(1, 2),
     spread=_ROWS,
+    inference_rows=(
+        "prwn",
+        "pn",
+        "prwn_distractors",
+        "prwn_seed1",
+        "pn_seed1",
+        "prwn_seed2",
+        "pn_seed2",
+    ),
+    # A class has 20 images, so where more are unlabelled, fewer are asked.
+    situations=tuple(
+        Situation(title, {"distractors": 0} | task)
+        for title, task in {
+            "clean": {},
+            "5 distractor classes": {"distractors": DISTRACTORS},
+            "15 distractor classes": {"distractors": 15},
+            "unequal numbers": {"query": 5, "balance": "dirichlet"},
+            "unequal numbers, 5 distractor classes": {
+                "distractors": DISTRACTORS,
+                "query": 5,
+                "balance": "dirichlet",
+            },
+            "1 unlabelled a class": {"unlabeled": 1},
+            "10 unlabelled a class": {"unlabeled": 10, "query": 9},
+            "20-way": {"way": 20},
+            "5-shot": {"shot": 5, "query": 10},
+        }.items()
+    ),
 )

@@ -15,6 +15,13 @@ from prwn_tf import files, runs
 from prwn_tf.training import weights
 from prwn_tf.training.workdir import Workdir
 
+KEPT = (
+    "config.json",
+    "versions.json",
+    "result.json",
+    "validation.csv",
+    "calibration.json",
+)
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 
 
@@ -25,8 +32,8 @@ def release(run: pathlib.Path, output: pathlib.Path) -> None:
     shutil.rmtree(beside, ignore_errors=True)
     checkpoints = Workdir(beside).checkpoints
     weights.save(checkpoints, trained.model, trained.config.select, trained.step)
-    for name in ("config.json", "versions.json", "result.json", "validation.csv"):
-        if (run / name).exists():  # a run of before has no validation.csv
+    for name in KEPT:
+        if (run / name).exists():  # a run of before has not all of them
             shutil.copyfile(run / name, beside / name)
     summary = summarize(run / "episodes.csv")
     files.write_json(beside / "episodes_summary.json", summary)

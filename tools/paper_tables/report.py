@@ -8,7 +8,7 @@ import pathlib
 import statistics
 from typing import Any
 
-from paper_tables import ablations, markdown, sections
+from paper_tables import ablations, inference, markdown, sections
 from paper_tables.description import Cell, DatasetTables, Table, repeated_name
 from paper_tables.results import Results
 
@@ -44,6 +44,7 @@ def page(tables: DatasetTables, output: pathlib.Path) -> str:
     if tables.spread:
         parts += ["## Other label splits", _spread(results)]
     parts += ablations.sections(tables, output, results.link(ablations.FOLDER))
+    parts += inference.sections(results)
     return "\n\n".join([*parts, *sections.all_sections(results)]) + "\n"
 
 

@@ -29,6 +29,7 @@ def all_sections(results: Results) -> list[str]:
             _consistency,
             ("consistency",),
         ),
+        ("Reliability", "calibration", _reliability, ("calibration",)),
         ("On the way (validation classes)", "training", _training, ("training",)),
         ("Embeddings of the same classes", "embedding", _embedding, ("embedding",)),
     )
@@ -216,6 +217,22 @@ def _landing(results: Results) -> str:
         for way, scale, smooth in by_view
     )
     return markdown.table((f"after {last} inner steps", *titles), lines)
+
+
+def _reliability(results: Results) -> str:
+    """Returns the calibration errors of every run, before and after temperature."""
+    lines = [
+        (
+            row["run"],
+            row["adapt"],
+            f"{100 * row['accuracy']:.2f}",
+            f"{100 * row['calibration_error']:.2f}",
+            f"{100 * row['calibrated_error']:.2f}" if row["temperature"] else "–",
+        )
+        for row in results.analysis("calibration")
+    ]
+    header = ("model", "`--adapt`", "accuracy", "error before (points)", "after")
+    return markdown.table(header, lines)
 
 
 def _training(results: Results) -> str:

@@ -22,7 +22,7 @@ class ClassChoice:
         examples_given: how many there were.
         most, least: certain predictions; `least` is empty if `most` holds all.
         predicted: how many images got this label.
-        certainty: mean probability of those.
+        certainty: mean probability of those, NaN if the model is uncalibrated.
     """
 
     name: str
@@ -39,8 +39,8 @@ class Choice:
     """What a page shows.
 
     Attributes:
-        doubted: queries that are perhaps of none of the classes.
-        trusted, aside: unlabelled images that the filter keeps, and that it does not.
+        doubted: queries that are probably of none of the classes.
+        trusted, aside: unlabelled images that moved the classes, and that did not.
     """
 
     classes: Sequence[ClassChoice]
@@ -67,7 +67,7 @@ def choose(predictions: Predictions) -> Choice:
     usable.sort(key=_doubt)
     trusted = [each for each in usable if each.path in predictions.trusted]
     aside = [each for each in usable[::-1] if each.path not in predictions.trusted]
-    doubted = [each for each in predictions.queries if each.out_of_class >= 0.5]
+    doubted = [each for each in predictions.queries if each.novel]
     doubted.sort(key=_doubt, reverse=True)
     return Choice(
         classes=[
@@ -107,4 +107,5 @@ def _share(classes: int, bounds: tuple[int, int]) -> int:
 
 def _doubt(prediction: Prediction) -> tuple[float, float]:
     """Returns what images are sorted by, those most like a class first."""
-    return prediction.out_of_class, -prediction.margin
+    unlike = prediction.none_of_these
+    return (0.0 if unlike != unlike else unlike), -prediction.margin

@@ -15,7 +15,7 @@ from prwn_tf import files
 from prwn_tf.serving.gallery import choice, thumbnails
 from prwn_tf.serving.gallery.choice import Choice, ClassChoice
 from prwn_tf.serving.models import ServedModel
-from prwn_tf.serving.predictions import Prediction, Predictions
+from prwn_tf.serving.predictions import UNCALIBRATED, Prediction, Predictions
 
 DOUBTFUL = 0.6  # probabilities below this are marked
 MAX_PROBLEMS = 200  # unreadable images that are listed
@@ -24,6 +24,7 @@ ADAPT_TEXTS = {
     "none": "Unlabelled images did not move the classes.",
     "refine": "All unlabelled images moved the classes.",
     "filter": "Unlabelled images that the walk trusts moved the classes.",
+    "gate": "Unlabelled images that belong to the classes moved them.",
 }
 SORTS = {
     "given": "As listed",
@@ -101,6 +102,8 @@ def _count(number: int, what: str) -> str:
 
 def _percent(probability: float) -> str:
     """Returns whole per cent, but never 100 of what is not quite certain."""
+    if probability != probability:
+        return UNCALIBRATED
     return "&gt;99 %" if probability > 0.995 else f"{100 * probability:.0f} %"
 
 
@@ -173,8 +176,8 @@ def _doubted(chosen: Choice, sources: Mapping[str, str]) -> str:
     if not chosen.doubted:
         return ""
     return (
-        "<section id=doubted><h2>Perhaps none of the classes <small>the walk hardly "
-        "returns through them</small></h2>"
+        "<section id=doubted><h2>Probably none of the classes <small>further from all "
+        "of them than 95 % of their own images are</small></h2>"
         f"{_grid('', chosen.doubted, sources)}</section>"
     )
 
@@ -188,8 +191,8 @@ def _unlabeled(
     usable = sum(not each.problem for each in predictions.unlabeled)
     aside = usable - len(predictions.trusted)
     return (
-        "<section id=unlabeled><h2>Unlabelled images <small>what the filter made of "
-        "them</small></h2>"
+        "<section id=unlabeled><h2>Unlabelled images <small>which of them moved the "
+        "classes</small></h2>"
         + _grid(f"Trusted ({len(predictions.trusted):,})", chosen.trusted, sources)
         + _grid(f"Set aside ({aside:,})", chosen.aside, sources)
         + "</section>"
@@ -214,14 +217,23 @@ def _problems(predictions: Predictions) -> str:
 
 def _legend(predictions: Predictions) -> str:
     """Returns the explanation of what stands on a card."""
-    crowd = "unlabelled images" if predictions.unlabeled else "other images"
+    classifier = predictions.classifier
+    likely = (
+        "<dt>98 %</dt><dd>The probability of the label, as often right as it says on "
+        f"classes kept for that. Amber below {100 * DOUBTFUL:.0f} %.</dd>"
+        if classifier.calibrated_
+        else f"<dt>{UNCALIBRATED}</dt><dd>The model has seen no validation classes, so "
+        "its probabilities mean little.</dd>"
+    )
+    unlike = (
+        "<dt>none of these: 90 %</dt><dd>The probability that the image shows none of "
+        "the classes, were such images as many as others. Listed above "
+        f"{_percent(classifier.threshold_)}, as are 5 % of the classes' own "
+        "images.</dd>"
+    ) * (classifier.threshold_ == classifier.threshold_)
     return (
-        "<footer><h2>How to read this</h2><dl>"
-        "<dt>98 %</dt><dd>The probability of the label. Amber below "
-        f"{100 * DOUBTFUL:.0f} %.</dd>"
-        "<dt>then cat</dt><dd>The second most likely class.</dd>"
-        f"<dt>outside 0.9</dt><dd>The share of the {crowd} that the random walk trusts "
-        "more. Above 0.5, the filter would set the image aside.</dd>"
+        f"<footer><h2>How to read this</h2><dl>{likely}"
+        f"<dt>then cat</dt><dd>The second most likely class.</dd>{unlike}"
         "</dl><p>All labels are in predictions.csv; this page shows the ends of each "
         "class.</p></footer>"
     )
@@ -245,17 +257,27 @@ def _card(prediction: Prediction, sources: Mapping[str, str]) -> str:
     name = pathlib.PurePosixPath(prediction.file).name
     return (
         f'<figure class="card{doubt}" data-margin="{prediction.margin:.6g}" '
-        f'data-outside="{prediction.out_of_class:.6g}" data-name="{file}" '
+        f'data-outside="{prediction.none_of_these:.6g}" data-name="{file}" '
         f'data-label="{label}">'
         f"{_image(prediction.path, sources, prediction.file)}"
         f'<figcaption><b title="{label}">{label}</b>'
-        f'<meter min=0 max=1 value="{prediction.probability:.4f}"></meter>'
-        f"<i>{_percent(prediction.probability)}</i>"
-        f"<small>then {_text(prediction.runner_up)}</small>"
-        f"<small>outside {prediction.out_of_class:.2f}</small>"
+        f"{_meter(prediction.probability)}<i>{_percent(prediction.probability)}</i>"
+        f"<small>then {_text(prediction.runner_up)}</small>{_unlike(prediction)}"
         f'<small class=file title="{file}">{_text(name)}</small>'
         "</figcaption></figure>"
     )
+
+
+def _meter(probability: float) -> str:
+    """Returns a bar as long as a probability, if that is known."""
+    known = probability == probability
+    return f'<meter min=0 max=1 value="{probability:.4f}"></meter>' * known
+
+
+def _unlike(prediction: Prediction) -> str:
+    """Returns how likely an image shows none of the classes, if that is known."""
+    unlike = prediction.none_of_these
+    return f"<small>none of these: {_percent(unlike)}</small>" * (unlike == unlike)
 
 
 def _image(path: str, sources: Mapping[str, str], alt: str) -> str:

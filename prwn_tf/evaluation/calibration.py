@@ -1,0 +1,197 @@
+"""What validation episodes say of a model's answers, kept with the model.
+
+For each adaptation and number of shots: the temperature that makes its probabilities
+honest, what unlabelled images add to its accuracy, and how far from all classes an
+image must be to belong to none of them. Numbers of shots between are interpolated.
+
+Nothing here loads TensorFlow.
+"""
+
+import dataclasses
+import math
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from prwn_tf import config_json, files
+from prwn_tf.config import EpisodeSpec
+from prwn_tf.errors import UserError
+from prwn_tf.evaluation.curves import sigmoid
+
+AUTO = "auto"  # the adaptation that did best here
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """How an adaptation did on validation episodes of so many shots.
+
+    Attributes:
+        temperature: what scores are divided by before the softmax.
+        gain: accuracy less that of "none" on the same episodes.
+        interval: half the width of the 95 % interval of the gain.
+    """
+
+    adapt: str
+    shot: int
+    temperature: float
+    accuracy: float
+    gain: float
+    interval: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Novelty:
+    """How an image is told that belongs to none of the classes.
+
+    With d its squared distance to the nearest class, and r that of a stranger by the
+    support, the probability is sigmoid(nearest log d + stranger log r + bias), were
+    there as many strangers as images of the classes. Above the threshold are 5 % of
+    the latter. (Equal weights of opposite signs are d in the unit of r; validation
+    decides how far r can be relied on.)
+    """
+
+    adapt: str
+    shot: int
+    nearest: float
+    stranger: float
+    bias: float
+    threshold: float
+    area: float  # under the ROC curve, of the episodes it was fitted on
+
+    def probabilities(self, features: np.ndarray) -> np.ndarray:
+        """Returns how likely images belong to none: `curves.log_distances` -> [...]."""
+        return sigmoid(features @ [self.nearest, self.stranger] + self.bias)
+
+
+K = TypeVar("K", Fit, Novelty)
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """All fits of a model, and the episodes that they come from."""
+
+    spec: EpisodeSpec
+    episodes: int
+    fits: tuple[Fit, ...]
+    novelties: tuple[Novelty, ...] = ()  # empty if there are too few classes
+
+    def temperature(self, adapt: str, shot: float) -> float | None:
+        """Returns the temperature of an adaptation, if it was fitted."""
+        fit = _between(self.fits, adapt, shot)
+        return fit and fit.temperature
+
+    def novelty(self, adapt: str, shot: float) -> Novelty | None:
+        """Returns how an adaptation tells strangers, if it was fitted."""
+        return _between(self.novelties, adapt, shot)
+
+    def best(self, shot: float) -> str:
+        """Returns the adaptation that "auto" means.
+
+        That is the most accurate of those that gain more than their interval on
+        "none", at the nearest number of shots; without any, "none" itself.
+        """
+        near = min({fit.shot for fit in self.fits}, key=lambda n: _apart(n, shot))
+        fits = [fit for fit in self.fits if fit.shot == near]
+        helpful = {f.adapt: f.accuracy for f in fits if f.gain > f.interval}
+        return max(helpful, key=helpful.get, default="none")
+
+    def lines(self) -> list[str]:
+        """Returns what unlabelled images add, and what "auto" means, for the reader."""
+        lines = []
+        for shot in sorted({fit.shot for fit in self.fits}):
+            fits = [fit for fit in self.fits if fit.shot == shot]
+            gains = ", ".join(
+                f"{fit.adapt} {100 * fit.gain:+.2f} ± {100 * fit.interval:.2f}"
+                for fit in fits[1:]
+            )
+            gains = f", {gains}" if gains else ""
+            lines.append(
+                f"validation, {shot}-shot: none {100 * fits[0].accuracy:.2f}{gains}; "
+                f"{AUTO} is {self.best(shot)}"
+            )
+        return lines
+
+    def without(self, *adaptations: str) -> "Calibration":
+        """Returns the same without what is known of some adaptations."""
+        return dataclasses.replace(
+            self,
+            fits=tuple(each for each in self.fits if each.adapt not in adaptations),
+            novelties=tuple(
+                each for each in self.novelties if each.adapt not in adaptations
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what JSON can hold."""
+        return dataclasses.asdict(self)
+
+
+def from_dict(content: Any, where: str) -> Calibration:
+    """Returns what `Calibration.to_dict` made; all else is an error."""
+    expected = {field.name for field in dataclasses.fields(Calibration)}
+    lists = ("fits", "novelties")
+    if (
+        not isinstance(content, Mapping)
+        or content.keys() != expected
+        or not all(isinstance(content[name], list | tuple) for name in lists)
+        or type(content["episodes"]) is not int
+    ):
+        raise UserError(
+            f"{where} holds no calibration; python -m prwn_tf.evaluate --calibrate "
+            "makes it anew"
+        )
+    return Calibration(
+        spec=config_json.from_dict(EpisodeSpec, content["spec"], where),
+        episodes=content["episodes"],
+        fits=tuple(config_json.from_dict(Fit, each, where) for each in content["fits"]),
+        novelties=tuple(
+            config_json.from_dict(Novelty, each, where) for each in content["novelties"]
+        ),
+    )
+
+
+def read(path: pathlib.Path) -> Calibration | None:
+    """Returns the calibration of a run from its file, if there is one."""
+    return from_dict(files.read_json(path), str(path)) if path.exists() else None
+
+
+def require(path: pathlib.Path) -> None:
+    """Raises unless a run says in its file what "auto" means."""
+    if read(path) is None:
+        raise UserError(
+            f"--adapt={AUTO} is what did best on validation classes, and there is no "
+            f"{path} to say that; python -m prwn_tf.evaluate --calibrate makes it"
+        )
+
+
+def write(path: pathlib.Path, calibration: Calibration | None) -> None:
+    """Stores the calibration of a run; an earlier one does not stay."""
+    if calibration is None:
+        path.unlink(missing_ok=True)
+    else:
+        files.write_json(path, calibration.to_dict())
+
+
+def _between(fits: Sequence[K], adapt: str, shot: float) -> K | None:
+    """Returns a fit for any number of shots, between those of an adaptation."""
+    own = sorted((fit for fit in fits if fit.adapt == adapt), key=lambda fit: fit.shot)
+    if not own:
+        return None
+    at = [math.log(fit.shot) for fit in own]
+
+    def value(name: str) -> float:
+        values = [getattr(fit, name) for fit in own]
+        positive = name == "temperature"  # which lives on a scale of ratios
+        values = np.log(values) if positive else values
+        between = float(np.interp(math.log(shot), at, values))
+        return math.exp(between) if positive else between
+
+    numbers = [f.name for f in dataclasses.fields(own[0]) if f.type is float]
+    return dataclasses.replace(own[0], **{name: value(name) for name in numbers})
+
+
+def _apart(shot: float, other: float) -> float:
+    """Returns how far two numbers of shots are from each other."""
+    return abs(math.log(shot / other))
