@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = "inference"
 SEED = 1  # of the episodes; those of the tables above have 0
-EPISODES = 2000
+EPISODES = 1000
 GATE = "gate"
 
 
