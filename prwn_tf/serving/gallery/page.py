@@ -220,13 +220,14 @@ def _legend(predictions: Predictions) -> str:
     classifier = predictions.classifier
     likely = (
         "<dt>98 %</dt><dd>The probability of the label, as often right as it says on "
-        f"classes kept for that. Amber below {100 * DOUBTFUL:.0f} %.</dd>"
+        f"classes kept for that. Amber below {100 * DOUBTFUL:.0f} %, and where the "
+        "image probably shows none of the classes.</dd>"
         if classifier.calibrated_
         else f"<dt>{UNCALIBRATED}</dt><dd>The model has seen no validation classes, so "
         "its probabilities mean little.</dd>"
     )
     unlike = (
-        "<dt>none of these: 90 %</dt><dd>The probability that the image shows none of "
+        "<dt>none: 90 %</dt><dd>The probability that the image shows none of "
         "the classes, were such images as many as others. Listed above "
         f"{_percent(classifier.threshold_)}, as are 5 % of the classes' own "
         "images.</dd>"
@@ -252,7 +253,7 @@ def _grid(
 
 def _card(prediction: Prediction, sources: Mapping[str, str]) -> str:
     """Returns an image with its label, and what the script sorts it by."""
-    doubt = " doubtful" * (prediction.probability < DOUBTFUL)
+    doubt = " doubtful" * (prediction.probability < DOUBTFUL or prediction.novel)
     file, label = _text(prediction.file), _text(prediction.label)
     name = pathlib.PurePosixPath(prediction.file).name
     return (
@@ -277,7 +278,7 @@ def _meter(probability: float) -> str:
 def _unlike(prediction: Prediction) -> str:
     """Returns how likely an image shows none of the classes, if that is known."""
     unlike = prediction.none_of_these
-    return f"<small>none of these: {_percent(unlike)}</small>" * (unlike == unlike)
+    return f"<small>none: {_percent(unlike)}</small>" * (unlike == unlike)
 
 
 def _image(path: str, sources: Mapping[str, str], alt: str) -> str:
