@@ -5,7 +5,7 @@ import pytest
 
 from prwn_tf.analysis import pairs
 from prwn_tf.analysis.settings import Settings
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.evaluation.evaluate import Evaluator
 
 SPEC = EpisodeSpec(way=3, shot=1, query=1, unlabeled=2)
@@ -21,7 +21,7 @@ def test_differences_are_those_of_the_same_episodes(make_subject):
     for spec in (TEST, crowded):
         before, after = (
             Evaluator(each.pools, each.model.head, 0)(
-                each.embeddings, spec, ["none", "refine", "filter"], EPISODES
+                each.embeddings, spec, ADAPTATIONS, EPISODES
             )
             for each in subjects
         )
@@ -34,7 +34,7 @@ def test_differences_are_those_of_the_same_episodes(make_subject):
             interval = 1.96 * gap.std() / np.sqrt(EPISODES)
             assert row["interval"] == pytest.approx(interval)
     assert not list(rows)
-    assert len(finding.tables["pairs"]) == 2 * 6
+    assert len(finding.tables["pairs"]) == 2 * 2 * len(ADAPTATIONS)
     assert finding.lines[1].strip().startswith("PRWN - PN")
 
 
