@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from prwn_tf.images import complaints, gif
 from prwn_tf.images import header as header_lib
 from prwn_tf.images.header import Header, UnusableImageError
 
@@ -58,9 +59,13 @@ class Decoder:
                 pixels[place] = self._resized(content)
                 continue
             try:
-                encoded.append((place, content, header_lib.read(content)))
+                header = header_lib.read(content)
             except UnusableImageError as error:
                 problems[place] = str(error)
+                continue
+            if header.kind == "gif":
+                *_, content = gif.first_picture(content)
+            encoded.append((place, content, header))
         for batch in _batches(encoded, self._canvas):
             self._decode(batch, pixels, problems)
         ordered = [pixels[place] for place in sorted(pixels)]
@@ -93,18 +98,22 @@ class Decoder:
         batch: list[tuple[int, bytes, Header]],
         pixels: dict[int, np.ndarray],
         problems: dict[int, str],
+        *,
+        alone: bool = False,
     ) -> None:
         """Decodes a batch of places, contents and headers.
 
         Args:
             pixels: gets place -> pixels.
             problems: gets place -> reason for what cannot be decoded.
+            alone: whether it is one image, of which complaints are awaited.
         """
         import tensorflow as tf
 
         places, contents, headers = zip(*batch, strict=True)
         try:
-            decoded = self._graph(tf.constant(contents)).numpy()
+            with complaints.heard(alone=alone) as damage:
+                decoded = self._graph(tf.constant(contents)).numpy()
         except tf.errors.OpError:
             # TensorFlow does not say which image it was.
             if len(batch) > 1:
@@ -114,7 +123,13 @@ class Decoder:
                 kind = headers[0].kind.upper()
                 problems[places[0]] = f"is a damaged or incomplete {kind} image"
         else:
-            pixels.update(zip(places, decoded, strict=True))
+            if not damage:
+                pixels.update(zip(places, decoded, strict=True))
+            elif alone:
+                problems[places[0]] = f"is a damaged JPEG image ({damage[0]})"
+            else:
+                for item in batch:
+                    self._decode([item], pixels, problems, alone=True)
 
     def _resized(self, pixels: np.ndarray) -> np.ndarray:
         """Returns pixels of the right size: [H, W, 3] -> [size, size, 3]."""

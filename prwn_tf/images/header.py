@@ -1,14 +1,17 @@
-"""What an image file says of itself in its first bytes: kind and size.
+"""What an image file says of itself before it is decoded: kind and size.
 
-They are read before anything is decoded, so that a web page is called one, and an image
-that would fill the memory is refused by its size.
+So a web page is called one, and an image that would fill the memory, or take minutes,
+is refused by its size.
 """
 
 import struct
-from collections.abc import Iterator
 from typing import NamedTuple
 
+from prwn_tf.images import gif, jpeg
+
 PIXEL_LIMIT = 2**26  # 8192 x 8192; the largest photograph of ImageNet has 61 million
+# Of all scans of a JPEG together: sixteen of the largest image, in about three seconds.
+SCANNED_LIMIT = 16 * PIXEL_LIMIT
 KINDS = "a JPEG, PNG, GIF or BMP image"
 
 
@@ -17,7 +20,7 @@ class UnusableImageError(Exception):
 
 
 class Header(NamedTuple):
-    """The beginning of an image file."""
+    """What is known of an image before it is decoded."""
 
     kind: str  # "jpeg", "png", "gif" or "bmp"
     height: int  # as it is stored; a photograph may lie on its side
@@ -80,8 +83,8 @@ def _png_size(content: bytes) -> tuple[int, int]:
 
 
 def _gif_size(content: bytes) -> tuple[int, int]:
-    """Returns height and width of a GIF image."""
-    width, height = struct.unpack_from("<HH", content, 6)
+    """Returns height and width of the first picture of a GIF image."""
+    height, width, _ = gif.first_picture(content)
     return height, width
 
 
@@ -97,32 +100,14 @@ def _bmp_size(content: bytes) -> tuple[int, int]:
 
 
 def _jpeg_size(content: bytes) -> tuple[int, int]:
-    """Returns height and width of a JPEG image, from its first start of a frame."""
-    for marker, place in _segments(content):
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return struct.unpack_from(">HH", content, place + 3)
-    raise IndexError
-
-
-def _segments(content: bytes) -> Iterator[tuple[int, int]]:
-    """Yields the markers of a JPEG image up to its pixels.
-
-    With each comes the place where its length stands.
-    """
-    place = 2
-    while True:
-        while content[place] != 0xFF:  # padding between segments
-            place += 1
-        while content[place] == 0xFF:
-            place += 1
-        marker = content[place]
-        if marker in (0xD9, 0xDA):  # the end, or the pixels
-            return
-        place += 1
-        yield marker, place
-        standalone = marker == 0x01 or 0xD0 <= marker <= 0xD8
-        if not standalone:
-            place += max(2, struct.unpack_from(">H", content, place)[0])
+    """Returns height and width of a JPEG image that can be decoded in seconds."""
+    height, width, scans = jpeg.size_and_scans(content)
+    if scans * height * width > SCANNED_LIMIT:
+        raise UnusableImageError(
+            f"has {scans:,} scans of {width}x{height} pixels, at most "
+            f"{SCANNED_LIMIT:,} pixels are decoded; save it as PNG"
+        )
+    return height, width
 
 
 _BEGINNINGS = {

@@ -1,5 +1,6 @@
 """Images of every kind become RGB pixels of one size."""
 
+import concurrent.futures
 import struct
 import zlib
 
@@ -10,6 +11,8 @@ import tensorflow as tf
 from prwn_tf.images import decoder as decoder_lib
 from prwn_tf.images import decoding
 from tests.data import made
+from tests.faults import watch
+from tests.images.header_test import gif
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +168,45 @@ def test_bad_images_are_named_among_good_ones(decoder, scene):
     }
     assert len(pixels) == 3
     np.testing.assert_allclose(pixels, [small(scene)] * 3, atol=1)
+
+
+def broken_jpegs(scene):
+    """Files with a beginning and an end that libjpeg decodes with a complaint."""
+    whole = jpeg(scene)
+    middle = len(whole) // 2
+    return {
+        "premature end": whole[:middle] + b"\xff\xd9",
+        "extraneous bytes": whole[:-2] + bytes(30) + b"\xff\xd9",
+    }
+
+
+def test_damage_that_the_decoder_only_complains_of(decoder, scene, capfd):
+    good, broken = jpeg(scene), broken_jpegs(scene)
+    pixels, problems = decoder([good, *broken.values(), good, good + b"more"])
+
+    for place, words in enumerate(broken, 1):
+        assert "is a damaged JPEG image (" in problems.pop(place)
+        assert words in decoder([broken[words]])[1][0]
+    assert not problems
+    np.testing.assert_allclose(pixels, [small(scene)] * 3, atol=3)
+    assert capfd.readouterr().err == ""
+
+
+def test_threads_do_not_hear_of_the_damage_of_others(decoder, scene):
+    good, broken = jpeg(scene), broken_jpegs(scene)["premature end"]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(decoder, [[good] * 4, [broken]] * 40))
+    assert [len(problems) for _, problems in found] == [0, 1] * 40
+    assert [len(pixels) for pixels, _ in found] == [4, 0] * 40
+
+
+def test_of_an_animation_the_first_picture_alone_is_decoded(decoder):
+    # Were all of them decoded, it would take gigabytes.
+    large = gif((1, 1), *[(12000, 12000)] * 20, tables=True)
+    with watch.memory_below(2**26):
+        pixels, problems = decoder([large])
+    assert not problems
+    assert pixels.shape == (1, 20, 20, 3)
 
 
 def test_order_is_kept_over_many_batches(decoder):

@@ -24,6 +24,28 @@ def jpeg(*segments):
     return b"\xff\xd8" + b"".join(segments)
 
 
+def gif(*pictures, tables=False):
+    """Pictures of some widths and heights on a screen of one pixel."""
+    table = bytes(6) * tables
+    screen = struct.pack("<HHBBB", 1, 1, 0x80 * tables, 0, 0) + table
+    comment = b"!\xfe\3abc\0"
+    return b"GIF89a" + b"".join(
+        [
+            screen,
+            *(
+                comment
+                + b","
+                + struct.pack("<HHHHB", 0, 0, *size, 0x80 * tables)
+                + table
+                + b"\2\2D\1\0"
+                for size in pictures
+            ),
+            b";",
+        ]
+    )
+
+
+LARGE = b"\x08" + struct.pack(">HH", 8192, 8192) + b"\x03"
 FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
 
 
@@ -31,7 +53,8 @@ FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
     ("content", "expected"),
     [
         (made.encode_png(made.pixels(0, 0)[:9]), ("png", 9, 16)),
-        (b"GIF89a" + struct.pack("<HH", 7, 5), ("gif", 5, 7)),
+        (gif((7, 5), (9, 9)), ("gif", 5, 7)),
+        (gif((7, 5), tables=True), ("gif", 5, 7)),
         (bmp(7, 5), ("bmp", 5, 7)),
         (bmp(7, -5, 32), ("bmp", 5, 7)),
         (bmp(7, 5, header=12), ("bmp", 5, 7)),
@@ -43,6 +66,16 @@ FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
             ("jpeg", 30, 40),
         ),
         (jpeg(segment(0xC4, bytes(9)), segment(0xC1, FRAME)), ("jpeg", 30, 40)),
+        (
+            # What looks like scans, in a segment and in pixels, is none.
+            jpeg(
+                segment(0xE1, segment(0xDA, b"") * 99),
+                segment(0xC2, LARGE),
+                segment(0xDA, b"") + b"\xff\0\xda\xff\xd0\xda" * 99,
+                segment(0xDA, b"") * 15,
+            ),
+            ("jpeg", 8192, 8192),
+        ),
     ],
 )
 def test_kind_and_size(content, expected):
@@ -62,7 +95,14 @@ def test_kind_and_size(content, expected):
         (jpeg(segment(0xE0, b"JFIF")), "is cut short"),
         (jpeg(segment(0xDA, b"")), "is cut short"),
         (bmp(7, 5, 8), "BMP image with a palette"),
-        (b"GIF89a\0\0\0\0", "has 0x0 pixels"),
+        (gif((0, 0)), "has 0x0 pixels"),
+        (gif((12000, 12000)), "has 12000x12000 pixels"),
+        (gif(), "is cut short"),
+        (gif((7, 5))[:-3], "is cut short"),
+        (
+            jpeg(segment(0xC2, LARGE), segment(0xDA, b"") * 17, b"\xff\xd9"),
+            "has 17 scans of 8192x8192 pixels, at most 1,073,741,824",
+        ),
         (
             b"\x89PNG\r\n\x1a\n"
             + made.chunk(b"IHDR", struct.pack(">II", 30000, 30000)),
