@@ -1,170 +1,155 @@
-"""Kills a training run at random moments until it is done, and compares the weights.
+"""Kills every program at random changes of the disk, and compares all that it writes.
 
-    python tools/soak.py --kills=1000 --episodes=20000
+    python tools/soak.py --kills=1000
 
-First a run that nobody disturbs, then the same run, killed and started again. A kill
-comes when a checkpoint of a random step begins or ends to be written, or before the
-first step; so the moments that matter are hit often. The last line says whether the
-weights are the same, bit for bit. Programs are forked from one that has TensorFlow
-loaded, which makes a start three times faster.
+Each program runs once undisturbed. Then it is killed, by SIGKILL or SIGTERM, right
+before or in the middle of a change of the disk that is drawn, and started again until
+it is done, at times over the result of an earlier run. All files must be those of the
+undisturbed run but for times, nothing may be left over, and what is replaced must be
+whole at every moment. Needs a C compiler, for the library that counts the changes.
 """
 
 import contextlib
-import hashlib
-import multiprocessing
-import os
 import pathlib
 import random
-import sys
+import shutil
+import signal
 import tempfile
-import threading
 import time
+from collections import Counter
 
-import tqdm
 from absl import app, flags
-
-from prwn_tf.data import catalog
+from soaking import comparing, killing, programs
 
 FLAGS = flags.FLAGS
-PRELOADED = ["prwn_tf.experiment"]
-# A checkpoint begins to be written, has its weights, is there.
-SIGNS = ("ckpt-{}_temp", "ckpt-{}.data-00000-of-00001", "ckpt-{}.index")
-POLL_SECONDS = 0.002  # between looks at the checkpoints
+MAX_KILLS = 3  # in a row
 
 
 def define_flags() -> None:
     """Defines the flags of this program.
 
-    Not at import, since the children import this file and have the flags of train.
+    Not at import, since the children import this file and have flags of their own.
     """
-    flags.DEFINE_enum("dataset", "glyphs", list(catalog.DRAWN_DATASETS), "Data set.")
     flags.DEFINE_integer("kills", 10, "Kills to survive.", lower_bound=0)
-    flags.DEFINE_integer("episodes", 60, "Episodes of the run.", lower_bound=1)
+    flags.DEFINE_list("programs", None, "Which ones to kill; default: all.")
+    flags.DEFINE_integer("episodes", 12, "Episodes of a training.", lower_bound=1)
     flags.DEFINE_integer(
         "checkpoint_every", 2, "Episodes between checkpoints.", lower_bound=1
     )
-    flags.DEFINE_integer("seed", 0, "Draws the moments of the kills.")
-    flags.DEFINE_string("soak_dir", None, "Folder for both runs; default: a temporary.")
+    flags.DEFINE_integer("seed", 0, "Draws programs and changes.")
+    flags.DEFINE_string("soak_dir", None, "Folder for all; default: a temporary.")
 
 
 def main(argv: list[str]) -> int:
     del argv
     with contextlib.ExitStack() as stack:
         folder = FLAGS.soak_dir or stack.enter_context(tempfile.TemporaryDirectory())
-        same = soak(pathlib.Path(folder))
-    return 0 if same else 1
+        problems = soak(pathlib.Path(folder).resolve())
+    return 1 if problems else 0
 
 
-def soak(folder: pathlib.Path) -> bool:
-    """Returns whether the run that was killed ended with the weights of the other."""
-    catalog.open_prepared(FLAGS.dataset, folder / "data")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    start = time.monotonic()
-    unbroken, killed = folder / "unbroken", folder / "killed"
-    _finish(context, unbroken)
-    chance, kills, starts = random.Random(FLAGS.seed), 0, 0
-    while kills < FLAGS.kills and newest(killed) < FLAGS.episodes:
-        starts += 1
-        kills += _kill_once(context, killed, chance, FLAGS.kills - kills)
-        print(f"kill {kills} at step {newest(killed)}", flush=True)
-    _finish(context, killed)
-    same = weights(unbroken) == weights(killed)
-    print(
-        f"{kills} kills in {starts} starts, {FLAGS.episodes} episodes, "
-        f"{time.monotonic() - start:.0f} s: weights are "
-        f"{'equal' if same else 'DIFFERENT'}"
-    )
-    return same
-
-
-def _finish(context, workdir: pathlib.Path) -> None:
-    """Runs the training in a folder to its end."""
-    process = _start(context, workdir)
-    process.join()
-    if process.exitcode != 0:
-        raise SystemExit(f"training in {workdir} ended with {process.exitcode}")
-
-
-def _kill_once(
-    context, workdir: pathlib.Path, chance: random.Random, left: int
-) -> bool:
-    """Starts a run, and returns whether it was killed before it came to its end."""
-    # The steps that are left are shared out among the kills that are left.
-    reached = newest(workdir)
-    span = max(1, (FLAGS.episodes - reached) // (left * FLAGS.checkpoint_every))
-    saves = chance.randint(1, span)
-    target = reached + saves * FLAGS.checkpoint_every
-    sign = chance.choice(SIGNS)
-    if chance.random() < 0.2:  # before the first step, or as early as can be
-        target, sign = 0, "checkpoint"
-    awaited = workdir / "checkpoints" / sign.format(target)
-    process = _start(context, workdir)
-    while process.is_alive() and not awaited.exists() and newest(workdir) <= target:
-        time.sleep(POLL_SECONDS)
-    time.sleep(chance.random() * 5 * POLL_SECONDS)
-    process.kill()
-    process.join()
-    if process.exitcode not in (0, -9):
-        raise SystemExit(f"training in {workdir} ended with {process.exitcode}")
-    return process.exitcode == -9
-
-
-def _start(context, workdir: pathlib.Path):
-    """Starts the training in a folder, from wherever it is, as a child."""
-    values = {
-        "dataset": FLAGS.dataset,
-        "workdir": workdir,
-        "data_dir": workdir.parent / "data",
+def soak(folder: pathlib.Path) -> list[str]:
+    """Kills programs in a folder, prints each kill, and returns what went wrong."""
+    killer = killing.Killer(folder)
+    shared, place = folder / "shared", folder / "place"
+    programs.make_shared(shared, killer)
+    training = {
         "episodes": FLAGS.episodes,
         "checkpoint_every": FLAGS.checkpoint_every,
         "validate_every": max(1, FLAGS.episodes // 3),
-        "report_every": 1,
-        "channels": 8,
-        "train_way": 3,
-        "train_unlabeled": 2,
-        "validation_episodes": 20,
-        "eval_episodes": 20,
     }
-    arguments = ["train", "--nocompare"]
-    arguments += [f"--{name}={value}" for name, value in values.items()]
-    log = workdir.with_suffix(".log")
-    process = context.Process(target=train, args=(arguments, log))
-    process.start()
-    return process
+    commands = programs.commands(shared, place, training)
+    chance, problems, kills = random.Random(FLAGS.seed), [], Counter()
+    trials: dict[str, Trial] = {}
+    start = time.monotonic()
+    while kills.total() < FLAGS.kills:
+        name = chance.choice(FLAGS.programs or list(commands))
+        if name not in trials:
+            trials[name] = Trial(name, commands[name], killer, folder, place)
+        most = min(MAX_KILLS, FLAGS.kills - kills.total())
+        done, words = trials[name].run(chance, most)
+        kills[name] += done
+        problems += [f"{name}: {each}" for each in words]
+        print(
+            f"{kills.total()} kills; {name}: {'; '.join(words) or 'same'}", flush=True
+        )
+    seconds = time.monotonic() - start
+    print(
+        f"{kills.total()} kills ({', '.join(f'{k} {v}' for k, v in kills.items())}) in "
+        f"{seconds:.0f} s, {3600 * kills.total() / seconds:.0f} an hour: "
+        f"{f'{len(problems)} DIFFERENCES' if problems else 'all files are equal'}"
+    )
+    return problems
 
 
-def train(arguments: list[str], log: pathlib.Path) -> None:
-    """Runs the program itself in a child, with its output in a file."""
-    with log.open("a") as file:
-        for descriptor in (1, 2):
-            os.dup2(file.fileno(), descriptor)
-    sys.argv = arguments
-    # Its default is shared by processes, and nobody cleans up after a killed one.
-    tqdm.tqdm.set_lock(threading.RLock())
-    from prwn_tf import cli
-    from prwn_tf import train as program
+class Trial:
+    """One program and what it writes when nobody disturbs it."""
 
-    cli.run(program.main)
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        killer: killing.Killer,
+        folder: pathlib.Path,
+        place: pathlib.Path,
+    ):
+        self._name, self._command = name, command
+        self._killer, self._place = killer, place
+        self._undisturbed = folder / "undisturbed" / name
+        self._begin(again=False)
+        outcome = killer.run(command)
+        if outcome.code != 0:
+            raise SystemExit(f"{name} ended with {outcome.code}: {killer.log()}")
+        self._changes = outcome.changes
+        self._expected = comparing.content(place)
+        shutil.copytree(place, self._undisturbed)
 
+    def run(self, chance: random.Random, most: int) -> tuple[int, list[str]]:
+        """Kills the program a few times: how often it was killed, and what is wrong."""
+        again = self._name in programs.REPLACED and chance.random() < 0.5
+        self._begin(again)
+        kills, problems = 0, []
+        for _ in range(chance.randint(1, most)):
+            sign = signal.SIGTERM if chance.random() < 0.2 else signal.SIGKILL
+            at = chance.randint(1, self._changes)
+            outcome = self._killer.run(self._command, at, sign)
+            if not outcome.killed:
+                problems += self._unless_done(outcome)
+                break
+            kills += 1
+            if again:
+                problems += self._not_whole(at)
+        problems += self._unless_done(self._killer.run(self._command))
+        problems += comparing.differences(
+            self._expected, comparing.content(self._place)
+        )
+        left = [path.name for path in self._killer.temporary.iterdir()]
+        return kills, problems + [f"{name} is left in TMPDIR" for name in left]
 
-def newest(workdir: pathlib.Path) -> int:
-    """Returns the step of the newest checkpoint, -1 if there is none."""
-    paths = (workdir / "checkpoints").glob("ckpt-*.index")
-    return max((int(path.stem.removeprefix("ckpt-")) for path in paths), default=-1)
+    def _begin(self, again: bool) -> None:
+        """Empties the place, or puts the undisturbed result there."""
+        shutil.rmtree(self._place, ignore_errors=True)
+        shutil.rmtree(self._killer.temporary)
+        self._killer.temporary.mkdir()
+        if again:
+            shutil.copytree(self._undisturbed, self._place)
+        else:
+            self._place.mkdir(parents=True)
 
+    def _unless_done(self, outcome: killing.Outcome) -> list[str]:
+        """Returns what is wrong with the end of a program that nobody killed."""
+        if outcome.code == 0:
+            return []
+        return [f"ended with {outcome.code}: {self._killer.log()}"]
 
-def weights(workdir: pathlib.Path) -> str:
-    """Returns a hash of all variables at the end of a run, but the clock."""
-    import tensorflow as tf
-
-    path = workdir / "checkpoints" / f"ckpt-{FLAGS.episodes}"
-    reader = tf.train.load_checkpoint(str(path))
-    digest = hashlib.sha256()
-    for name in sorted(reader.get_variable_to_shape_map()):
-        if not name.startswith(("seconds", "save_counter", "_CHECKPOINTABLE")):
-            digest.update(name.encode() + reader.get_tensor(name).tobytes())
-    return digest.hexdigest()
+    def _not_whole(self, at: int) -> list[str]:
+        """Returns what a kill took of a result that was there before."""
+        folder = f"{programs.REPLACED[self._name]}/"
+        found = comparing.content(self._place)
+        expected = {k: v for k, v in self._expected.items() if k.startswith(folder)}
+        there = {name: found[name] for name in expected if name in found}
+        differences = comparing.differences(expected, there)
+        return [f"killed at change {at}, {each}" for each in differences]
 
 
 if __name__ == "__main__":

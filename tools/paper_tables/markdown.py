@@ -15,7 +15,7 @@ def measured(entry: dict[str, Any] | None) -> str:
     """Returns the accuracy of a test with its interval."""
     if entry is None:
         return NOT_RUN
-    return percent(100 * entry["accuracy"], 100 * entry["interval"])
+    return percent(100 * entry["accuracy"], 100 * (entry["interval"] or 0))
 
 
 def table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:

@@ -5,7 +5,6 @@ the result, the weights without the optimizer's state, the validations, and how 
 episodes were spread in place of all of them.
 """
 
-import csv
 import pathlib
 import shutil
 
@@ -43,8 +42,7 @@ def release(run: pathlib.Path, output: pathlib.Path) -> None:
 
 def summarize(path: pathlib.Path) -> dict[str, dict[str, float]]:
     """Returns mean, deviation and percentiles of each column of accuracies."""
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = files.read_csv(path)
     columns = np.array(rows, np.float64).T  # [columns, episodes]
     return {
         name: {

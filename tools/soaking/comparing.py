@@ -1,0 +1,98 @@
+"""Everything in a folder, in a form that is the same for runs that are the same.
+
+That is the bytes of every file, without what tells the time.
+"""
+
+import hashlib
+import json
+import pathlib
+import re
+from typing import Any
+
+TIMES = {"seconds", "start_time_secs", "end_time_secs"}  # keys of JSON
+TIMED_TAGS = ("train/episodes_per_second", "_hparams_/")
+NOT_WEIGHTS = ("seconds", "save_counter", "_CHECKPOINTABLE")
+
+
+def content(folder: pathlib.Path) -> dict[str, Any]:
+    """Returns name -> content of all files of a folder, hidden ones too."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() or path.name == ".lock":
+            continue
+        if "tfevents" in path.name:
+            events = found.setdefault(
+                f"{path.parent.relative_to(folder)}/events", set()
+            )
+            events |= _events(path)
+        elif match := re.fullmatch(r"(.*ckpt-\d+)\.(data-.*|index)", name):
+            found[match[1]] = _weights(folder / match[1])
+        elif path.name == "checkpoint":
+            found[name] = re.findall(r'path: "(.*)"', path.read_text())
+        elif path.suffix == ".json":
+            found[name] = _json(path)
+        else:
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """Returns what is missing, left over or different, in words."""
+    return [
+        *(f"{name} is missing" for name in sorted(expected.keys() - found.keys())),
+        *(f"{name} is left over" for name in sorted(found.keys() - expected.keys())),
+        *(
+            f"{name} is different"
+            for name in sorted(expected.keys() & found.keys())
+            if expected[name] != found[name]
+        ),
+    ]
+
+
+def _events(path: pathlib.Path) -> set[tuple[str, int, bytes]]:
+    """Returns the points of TensorBoard's curves, and its pictures."""
+    import tensorflow as tf
+    from tensorboard.compat.proto import event_pb2
+
+    records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
+    try:
+        events = [event_pb2.Event.FromString(record) for record in records]
+    except tf.errors.DataLossError as error:
+        return {("damaged", 0, str(error).encode())}
+    return {
+        (value.tag, event.step, value.tensor.SerializeToString())
+        for event in events
+        for value in event.summary.value
+        if not value.tag.startswith(TIMED_TAGS)
+    }
+
+
+def _weights(path: pathlib.Path) -> str:
+    """Returns a hash of all variables of a checkpoint, but the clock."""
+    import tensorflow as tf
+
+    digest = hashlib.sha256()
+    try:
+        reader = tf.train.load_checkpoint(str(path))
+        for name in sorted(reader.get_variable_to_shape_map()):
+            if not name.startswith(NOT_WEIGHTS):
+                digest.update(name.encode() + reader.get_tensor(name).tobytes())
+    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+        return f"damaged: {error}"
+    return digest.hexdigest()
+
+
+def _json(path: pathlib.Path) -> Any:
+    """Returns what a JSON file holds, without times."""
+    try:
+        return _without_times(json.loads(path.read_text()))
+    except ValueError as error:
+        return f"damaged: {error}"
+
+
+def _without_times(value: Any) -> Any:
+    """Returns what JSON holds without keys that tell the time."""
+    if isinstance(value, dict):
+        return {k: _without_times(v) for k, v in value.items() if k not in TIMES}
+    return [_without_times(v) for v in value] if isinstance(value, list) else value
