@@ -2,7 +2,7 @@
 
 Importing this package is cheap: TensorFlow is loaded by the modules that need it.
 It must come before TensorFlow all the same, because TensorFlow reads the choice of
-its CPU allocator once, while it loads.
+its CPU allocator once, while it loads, and Keras that of its backend.
 """
 
 import importlib
@@ -22,6 +22,16 @@ __version__ = "0.2.0"
 # TensorFlow's default CPU allocator hands large tensors back to the system after
 # each step and faults them in again: about half of a Conv-4 step on two cores.
 _ALLOCATOR = "TF_CPU_ALLOCATOR_USE_BFC"
+
+_BACKEND = "KERAS_BACKEND"
+
+if "keras" not in sys.modules:
+    os.environ[_BACKEND] = "tensorflow"
+elif (backend := sys.modules["keras"].config.backend()) != "tensorflow":
+    raise ImportError(
+        f"prwn_tf needs Keras on TensorFlow, and keras was imported with {backend}: "
+        f"import prwn_tf first, or set {_BACKEND}=tensorflow"
+    )
 
 if _ALLOCATOR not in os.environ:
     if "tensorflow" in sys.modules:

@@ -8,36 +8,38 @@ import tensorflow as tf
 
 from prwn_tf import methods, precision
 from prwn_tf.config import OptimizerConfig, TrainConfig
-from prwn_tf.encoders.policy import policy_of, policy_scope
+from prwn_tf.encoders.policy import keras_as_it_comes, policy_of, policy_scope
 from prwn_tf.model import FewShotModel
 
 
 def build_model(config: TrainConfig) -> FewShotModel:
     """Returns the untrained model of a config, its variables created."""
     methods.check(config)
-    with policy_scope(policy_of(config.precision)):
-        encoder = methods.encoder_class(config).from_config(config)
-    model = FewShotModel(
-        encoder,
-        methods.head_class(config).from_config(config),
-        [methods.term_class(name).from_config(config) for name in config.terms],
-        resplits=config.resplits,
-        seed=config.seed,
-    )
-    model.build((None, *config.image_shape))
+    with keras_as_it_comes():
+        with policy_scope(policy_of(config.precision)):
+            encoder = methods.encoder_class(config).from_config(config)
+        model = FewShotModel(
+            encoder,
+            methods.head_class(config).from_config(config),
+            [methods.term_class(name).from_config(config) for name in config.terms],
+            resplits=config.resplits,
+            seed=config.seed,
+        )
+        model.build((None, *config.image_shape))
     return model
 
 
 def trainable_model(config: TrainConfig) -> FewShotModel:
     """Returns the model of a config with its optimizers, all variables in place."""
     model = build_model(config)
-    model.compile(optimizer=_scaled(build_optimizer(config.optimizer), config))
-    factor = model.head.rate_factor
-    if factor != 1:
-        rate = factor * config.optimizer.learning_rate
-        own = dataclasses.replace(config.optimizer, learning_rate=rate)
-        model.head_optimizer = _scaled(build_optimizer(own), config)
-    model.build_optimizers()
+    with keras_as_it_comes():
+        model.compile(optimizer=_scaled(build_optimizer(config.optimizer), config))
+        factor = model.head.rate_factor
+        if factor != 1:
+            rate = factor * config.optimizer.learning_rate
+            own = dataclasses.replace(config.optimizer, learning_rate=rate)
+            model.head_optimizer = _scaled(build_optimizer(own), config)
+        model.build_optimizers()
     return model
 
 

@@ -153,10 +153,11 @@ def measure(
         files.write_json(output / "evaluation_strangers.json", rows)
         print(report.stranger_lines(rows))
     images = output / "evaluation_images.csv"
-    images.unlink(missing_ok=True)  # of other episodes
     if FLAGS.dump_episodes:
         drawn = stores[split], run_pools[split], specs, episodes, seed
         episode_images.write(images, *drawn)
+    else:
+        files.remove(images)  # of other episodes
     about = {"split": split, "step": step, "eval_seed": seed}
     if FLAGS.precision:
         about["precision"] = FLAGS.precision

@@ -68,7 +68,7 @@ class Experiment:
     def _start(self, flags_text: str) -> int:
         self.checkpoints.remove_leftovers()
         if self.workdir.has_config:
-            step = self.checkpoints.restore()
+            step = self.checkpoints.restore().step
             print(f"resuming {self.workdir.path} at step {step}")
             self.workdir.describe_again(self.config, step, flags_text)
             return step
@@ -132,7 +132,7 @@ class Experiment:
         """Tests the selected checkpoint and writes the result."""
         config, path = self.config, self.workdir.path
         seconds = float(self.checkpoints.seconds)  # the best one's are fewer
-        step = self.checkpoints.restore(config.select)
+        restored = self.checkpoints.restore(config.select)
         calibration = self._calibrate()
         embeddings = self.embed(self.stores["test"])
         adaptations = self.model.head.adaptations if config.test.unlabeled else ["none"]
@@ -142,10 +142,11 @@ class Experiment:
         report.write_episodes(path / "episodes.csv", evaluations)
         losses = self.workdir.losses
         losses = files.read_json(losses) if losses.exists() else {}
-        result = report.result(config, step, seconds, evaluations, losses)
+        used = dataclasses.replace(config, select=restored.select)
+        result = report.result(used, restored.step, seconds, evaluations, losses)
         files.write_json(self.workdir.result, result)
         accuracies = {each.adapt: each.accuracy for each in evaluations}
-        monitor.write_tests(self.workdir.tensorboard, step, accuracies)
+        monitor.write_tests(self.workdir.tensorboard, restored.step, accuracies)
         if self.stores["val"].visible:
             self._project(self.embed(self.stores["val"]))
         return evaluations

@@ -8,7 +8,8 @@ may hold images in any folders, or be one image. --unlabeled makes the answers
 better: the classes move towards those of its images that belong to them, and the
 others, among them what shows none of the classes, are set aside.
 Writes predictions.csv, unlabeled.csv, gallery.html to look at in a browser, and
-classes.npz, which --classes takes the next time instead of examples.
+classes.npz, which --classes takes the next time instead of examples. In the
+tables, names that a spreadsheet would take for formulas have a ' before them.
 """
 
 from collections import Counter

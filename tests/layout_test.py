@@ -14,7 +14,7 @@ PACKAGE = pathlib.Path(__file__).parents[1] / "prwn_tf"
 # Each room may import the rooms before it, and itself.
 FLOW = (
     ("errors", "files", "released", "dataset_names"),
-    ("locks",),
+    ("locks", "replacing"),
     ("settings", "imports"),
     ("parts", "head_parts", "spec", "optimizer", "own", "origin", "precision"),
     ("config", "config_json"),

@@ -1,6 +1,7 @@
 """The results of an analysis, on their way to files and TensorBoard."""
 
 import dataclasses
+import math
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from prwn_tf import files
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.figures import Drawing
 from prwn_tf.errors import StorageError
-from prwn_tf.evaluation.evaluate import half_width
+from prwn_tf.evaluation.evaluate import half_width, plus_minus
 
 Row = Mapping[str, Any]
 
@@ -44,15 +45,20 @@ class Finding:
 
 def _cell(value: Any) -> Any:
     """Returns a value as a table has it; six digits are enough to plot it."""
-    return f"{value:.6g}" if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return value
+    return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def _write_summaries(finding: Finding, folder: pathlib.Path) -> None:
-    """Writes the figures for TensorBoard."""
+    """Writes the figures for TensorBoard, in the place of those of an earlier call."""
+    suffix = f".{finding.name}"
     with files.storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        for earlier in folder.glob(f"events.*{suffix}"):
+            earlier.unlink()
     try:
-        writer = tf.summary.create_file_writer(str(folder))
+        writer = tf.summary.create_file_writer(str(folder), filename_suffix=suffix)
         with writer.as_default(step=0):
             for name, drawing in finding.figures.items():
                 image = tf.io.decode_png(drawing["png"], channels=3)
@@ -72,7 +78,7 @@ def mean_and_interval(values: np.ndarray) -> tuple[float, float]:
 def format_mean(values: np.ndarray) -> str:
     """Returns the mean over episodes with its interval, as it is printed."""
     mean, interval = mean_and_interval(values)
-    return f"{mean:.3f} ± {interval:.3f}"
+    return f"{mean:.3f}{plus_minus(interval, 3)}"
 
 
 def as_floats(pairs: Iterable[tuple[str, Any]]) -> dict[str, float]:

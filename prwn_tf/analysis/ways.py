@@ -14,7 +14,7 @@ from prwn_tf.analysis.styles import Style, styles, title
 from prwn_tf.analysis.subject import Subject
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.evaluation import report
-from prwn_tf.evaluation.evaluate import Evaluation, Evaluator, half_width
+from prwn_tf.evaluation.evaluate import Evaluation, Evaluator, half_width, plus_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,8 +66,8 @@ def _gain_lines(gains: Sequence[Row]) -> list[str]:
     """Returns what each run gains on those before it, where ways are the most."""
     most = max((row["way"] for row in gains), default=0)
     return [
-        f"{row['run']} over {row['base']}: {100 * row['gain']:+.1f} ± "
-        f"{100 * row['interval']:.1f} % relative at {most} ways"
+        f"{row['run']} over {row['base']}: {100 * row['gain']:+.1f}"
+        f"{plus_minus(100 * row['interval'], 1)} % relative at {most} ways"
         for row in gains
         if row["way"] == most
     ]

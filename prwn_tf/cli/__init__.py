@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 
 from absl import app, flags, logging
 
-from prwn_tf.cli import flagfiles, parse
+from prwn_tf import files
+from prwn_tf.cli import flagfiles, parse, streams
 from prwn_tf.errors import Stopped, StorageError, UserError
 from prwn_tf.imports import load_tensorflow
 
@@ -23,7 +24,7 @@ OUT_OF_MEMORY = (
     "there is not enough memory; lower --train_way or --train_unlabeled, prepare the "
     "data with a smaller --image_size, or use a larger machine"
 )
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}  # or not to be written
+NOT_WRITTEN = {*files.FULL, errno.EROFS}
 
 
 def run(
@@ -34,27 +35,52 @@ def run(
     Args:
         defaults: answers the defaults that depend on other flags, for --help.
     """
-    sys.argv[1:] = flagfiles.located(sys.argv[1:])
-    flagfiles.check(sys.argv[1:])
-    try:
+    with streams.patient() as (output, _):
+        code = 0
         try:
+            sys.argv[1:] = flagfiles.located(sys.argv[1:])
+            flagfiles.check(sys.argv[1:])
             app.run(
                 functools.partial(_guarded, main),
                 flags_parser=functools.partial(parse.parsed, defaults=defaults),
             )
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our output is gone, as head is
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        except SystemExit as end:
+            code = end.code
+        output.flush()
+        if output.error is not None and code in (0, 1):  # 1 is how absl ends --helpfull
+            code = _unheard(output.error)
+    sys.exit(code)
+
+
+def _unheard(error: OSError) -> int:
+    """Returns the exit code of a program that could not say what it did."""
+    if isinstance(error, BrokenPipeError):  # whoever read it is gone, as head is
+        return 128 + signal.SIGPIPE
+    reason = error.strerror or error
+    return failed(StorageError(f"cannot write to standard output: {reason}"))
 
 
 def _guarded(main: Callable[[], None], argv: list[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}; all settings are flags")
     logging.set_verbosity(logging.WARNING)
+    _check_given()
     return exit_code(main)
+
+
+def _check_given() -> None:
+    """Ends the program if a flag was given and holds nothing.
+
+    `--output=$UNSET` of a shell would else mean the folder that one happens to be in.
+    """
+    for name in FLAGS:
+        flag = FLAGS[name]
+        if flag.present and (flag.value == "" or flag.value == [""]):
+            error = UserError(
+                f"--{name} was given and is empty, as by a variable of the shell that "
+                "is not set; give a value, or leave it out"
+            )
+            sys.exit(failed(error))
 
 
 def exit_code(main: Callable[[], None]) -> int:
@@ -63,8 +89,6 @@ def exit_code(main: Callable[[], None]) -> int:
         main()
     except UserError as error:
         return failed(error)
-    except BrokenPipeError:
-        raise
     except OSError as error:
         return failed(_explained(error))
     except Stopped as stopped:
@@ -93,7 +117,7 @@ def failed(error: UserError) -> int:
 
 def _explained(error: OSError) -> UserError:
     """Returns what the system refused where nobody foresaw it, for the user to read."""
-    kind = StorageError if error.errno in FULL else UserError
+    kind = StorageError if error.errno in NOT_WRITTEN else UserError
     named = error.filename is not None and error.strerror is not None
     return kind(f"{error.filename}: {error.strerror}" if named else str(error))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from absl import flags
 
 from prwn_tf import cli, imports, methods, protocols, settings
-from prwn_tf.cli import dataset, flagfiles, show, words
+from prwn_tf.cli import dataset, flagfiles, show, streams, words
 from prwn_tf.config import (
     ASKED,
     ENCODERS,
@@ -191,6 +191,7 @@ def own_parts(names: Iterable[str]) -> dict[str, OwnPart]:
 
     Their settings are flags as well, so they are loaded before flags are read.
     """
+    streams.open_closed()  # before TensorFlow opens anything
     try:
         return {name: own_part(name) for name in names if imports.is_own(name)}
     except UserError as error:

@@ -5,9 +5,9 @@ import functools
 import pathlib
 from collections.abc import Callable, Iterator
 
-from prwn_tf import dataset_names, locks
+from prwn_tf import dataset_names, files, locks, replacing
 from prwn_tf.data.sets import glyphs, toy
-from prwn_tf.data.store import reader, writer
+from prwn_tf.data.store import journal, reader, writer
 from prwn_tf.errors import UserError
 
 # Data sets made by code -> version and what draws them into a folder.
@@ -63,7 +63,7 @@ def _draw_once(name: str, directory: pathlib.Path) -> None:
 
 def _is_drawn(directory: pathlib.Path, version: int) -> bool:
     """Returns whether a drawn data set of a version is there."""
-    if not is_prepared(directory):
+    if not is_prepared(directory) or (directory / journal.JOURNAL).exists():
         return False
     return reader.read_manifest(directory).get("version") == version
 
@@ -79,4 +79,7 @@ def reserved(directory: pathlib.Path, *, wait: bool = False) -> Iterator[pathlib
     writer.check_replaceable(directory)
     scratch = directory.with_name(f".{directory.name}.scratch")
     with locks.scratch(scratch, wait=wait):
+        with files.storage_errors(directory):
+            replacing.recover(directory)
+            journal.remove_journal(directory)
         yield scratch

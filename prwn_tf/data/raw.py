@@ -85,6 +85,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
             return file.read()
     except OSError as error:
         raise UnusableImageError(f"cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a name with a NUL in it
+        raise UnusableImageError(f"cannot be read: {error}") from error
 
 
 @dataclasses.dataclass(frozen=True)

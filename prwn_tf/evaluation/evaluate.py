@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -73,7 +74,7 @@ class Evaluation:
 
     @property
     def interval(self) -> float:
-        """Half the width of the 95 % confidence interval over episodes."""
+        """Half the width of the 95 % confidence interval over episodes, or NaN."""
         return half_width(self.accuracies)
 
     def row(self) -> dict[str, float | int | str]:
@@ -93,7 +94,7 @@ class Evaluation:
     @property
     def percent(self) -> str:
         """Accuracy and interval as they are printed."""
-        return f"{100 * self.accuracy:.2f} ± {100 * self.interval:.2f}"
+        return f"{100 * self.accuracy:.2f}{plus_minus(100 * self.interval, 2)}"
 
     def __str__(self) -> str:
         way = f"{self.adapt}, {self.chosen}" if self.chosen else self.adapt
@@ -103,8 +104,18 @@ class Evaluation:
 
 
 def half_width(values: np.ndarray) -> float:
-    """Returns half the width of the 95 % interval of a mean over episodes: [E]."""
+    """Returns half the width of the 95 % interval of a mean over episodes: [E].
+
+    A single episode has none, which is NaN, and null in JSON.
+    """
+    if len(values) < 2:
+        return math.nan
     return float(1.96 * np.std(values) / np.sqrt(len(values)))
+
+
+def plus_minus(interval: float, digits: int) -> str:
+    """Returns an interval as it follows its mean in print, if there is one."""
+    return "" if math.isnan(interval) else f" ± {interval:.{digits}f}"
 
 
 class Evaluator:

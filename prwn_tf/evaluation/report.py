@@ -26,6 +26,7 @@ def result(
         "method": config.method,
         "dataset": config.dataset,
         "step": step,
+        "select": config.select,
         "seconds": round(seconds, 1),
         "seed": config.seed,
         "label_ratio": config.label_ratio,

@@ -123,10 +123,14 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         from prwn_tf.serving import answers
 
         adapt = self._adaptation(adapt, unlabeled)
+        model = self._open_model()
+        support = inputs.check_embeddings(support, "support", model.size)
+        if unlabeled is not None:
+            unlabeled = inputs.check_embeddings(unlabeled, "unlabeled", model.size)
         names, codes = inputs.encode_labels(labels, len(support))
         labeled = answers.labeled(support, codes.astype(np.int32))
         points = support[:0] if unlabeled is None else unlabeled
-        calibration = self._open_model().calibration
+        calibration = model.calibration
         if adapt == AUTO:
             shots = float(np.exp(np.mean(np.log(labeled.counts))))
             adapt = calibration.best(shots) if calibration else "gate"
@@ -189,6 +193,9 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         """Returns everything about images that were embedded already: [B, D]."""
         from prwn_tf.serving import answers
 
+        self._check_fitted()
+        size = self.prototypes_.shape[1]
+        embeddings = inputs.check_embeddings(embeddings, "embeddings", size)
         answered = answers.classify(self.served_, embeddings)
         scores = answered.scores.numpy()  # [B, N]
         order = np.argsort(-scores, axis=-1, kind="stable")

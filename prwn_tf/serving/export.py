@@ -1,9 +1,12 @@
 """A trained model -> a folder that TensorFlow alone can serve."""
 
+import contextlib
 import pathlib
+import tempfile
+from collections.abc import Iterator
 from typing import Any
 
-from prwn_tf import files, locks
+from prwn_tf import files, locks, replacing
 from prwn_tf.errors import UserError
 from prwn_tf.serving import manifest, models
 from prwn_tf.training import workdir as workdir_lib
@@ -11,8 +14,8 @@ from prwn_tf.training import workdir as workdir_lib
 
 def export(workdir: pathlib.Path, output: pathlib.Path) -> dict[str, Any]:
     """Writes the SavedModel of a finished run: what its manifest says of it."""
-    manifest.check_output(output.resolve())
-    return write(models.open_workdir(workdir), output)
+    with _reserved(output) as (target, scratch):
+        return _write(models.open_workdir(workdir), target, scratch)
 
 
 def write(model: models.ServedModel, output: pathlib.Path) -> dict[str, Any]:
@@ -21,16 +24,48 @@ def write(model: models.ServedModel, output: pathlib.Path) -> dict[str, Any]:
     Returns:
         what its manifest says of it.
     """
+    with _reserved(output) as (target, scratch):
+        return _write(model, target, scratch)
+
+
+def _write(
+    model: models.ServedModel, target: pathlib.Path, scratch: pathlib.Path
+) -> dict[str, Any]:
+    """Writes a SavedModel to a folder for drafts, and then to its place."""
     if model.signatures is None:
         raise UserError(f"{model.path} is an export already; copy the folder")
-    output = output.resolve()  # where a link leads to, the model is put
-    manifest.check_output(output)
     about = model.about | {"versions": workdir_lib.versions()}
-    beside = output.with_name(f".{output.name}.scratch")
-    with locks.scratch(beside), files.storage_errors(output):
-        model.signatures.save(beside / "new")
-        manifest.write(beside / "new", about)
-        if output.exists():
-            output.rename(beside / "old")
-        (beside / "new").rename(output)
+    with files.storage_errors(target):
+        with _temporary_files_in(scratch):
+            model.signatures.save(scratch / "new")
+        manifest.write(scratch / "new", about)
+        replacing.replace(scratch / "new", target)
     return about
+
+
+@contextlib.contextmanager
+def _reserved(output: pathlib.Path) -> Iterator[tuple[pathlib.Path, pathlib.Path]]:
+    """Keeps others from exporting to the same place.
+
+    Yields:
+        the place, where a link leads to, and a folder for drafts beside it.
+    """
+    target = output.resolve()
+    manifest.check_output(target)
+    with locks.scratch(target.with_name(f".{target.name}.scratch")) as scratch:
+        replacing.recover(target)
+        yield target, scratch
+
+
+@contextlib.contextmanager
+def _temporary_files_in(folder: pathlib.Path) -> Iterator[None]:
+    """Lets temporary files be made in a folder that the next export clears.
+
+    TensorFlow's AutoGraph, which no flag keeps from the wrappers of signatures, leaves
+    its own behind when it is killed.
+    """
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before

@@ -98,6 +98,25 @@ def embedding_batches(images: Any, model: ServedModel) -> Iterator[np.ndarray]:
         yield model.embed(batch.pixels)
 
 
+def check_embeddings(points: Any, name: str, size: int) -> np.ndarray:
+    """Returns embeddings [n, size] in float32, or raises if they are something else."""
+    points = np.asarray(points)
+    if points.dtype.kind not in "iuf" or points.shape != (len(points), size):
+        raise InputError(
+            f"{name} must be embeddings of the model, [n, {size}] numbers; found an "
+            f"array of shape {points.shape} and type {points.dtype}"
+        )
+    with np.errstate(over="ignore"):
+        points = points.astype(np.float32, copy=False)
+    usable = np.isfinite(points).all(axis=1)  # [n]
+    if not usable.all():
+        raise InputError(
+            f"{name} must be finite numbers; row {np.argmin(usable)} holds NaN or "
+            "infinity"
+        )
+    return points
+
+
 def as_bytes(pixels: np.ndarray) -> np.ndarray:
     """Converts numbers from 0 to 1, or whole numbers from 0 to 255, to uint8."""
     if pixels.dtype == np.uint8 or not pixels.size:
@@ -130,6 +149,8 @@ def _is_pillow(value: Any) -> bool:
 
 def _with_channels(pixels: np.ndarray) -> np.ndarray:
     """Adds the channel that [B, height, width] lacks."""
+    if 0 in pixels.shape[1:]:
+        raise InputError(f"images of shape {pixels.shape[1:]} have no pixels")
     if pixels.ndim == 3 and pixels.shape[-1] not in CHANNELS:
         return pixels[..., None]
     if pixels.ndim == 4 and pixels.shape[-1] in CHANNELS:

@@ -3,10 +3,15 @@
 A SavedModel is a program, so it is run only if every file of it has its hash.
 """
 
+import hashlib
+import json
 import pathlib
+from collections.abc import Iterable
 from typing import Any
 
-from prwn_tf import files
+import numpy as np
+
+from prwn_tf import config_json, files
 from prwn_tf.errors import UserError
 
 NAME = "manifest.json"
@@ -21,9 +26,29 @@ def write(folder: pathlib.Path, about: dict[str, Any]) -> None:
     files.write_json(folder / NAME, content)
 
 
+def fingerprint(preprocess: Any, weights: Iterable[np.ndarray]) -> str:
+    """Returns the SHA-256 that tells models apart: of all weights, and of settings."""
+    digest = hashlib.sha256()
+    settings = config_json.to_dict(preprocess)
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    for values in weights:
+        digest.update(str(values.shape).encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()
+
+
 def is_export(folder: pathlib.Path) -> bool:
     """Returns whether a folder looks like one that `export` wrote."""
     return (folder / NAME).is_file() and (folder / "saved_model.pb").is_file()
+
+
+def identity(folder: pathlib.Path) -> tuple[int, ...]:
+    """Returns what changes when a folder is replaced by another export."""
+    try:
+        status = (folder / NAME).stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 def check_output(output: pathlib.Path) -> None:

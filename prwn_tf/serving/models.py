@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
     from prwn_tf.serving.signatures import Signatures
 
+MAX_REPLACED = 3  # times that an export is opened again because it was replaced
 KERAS_FILES = (b"PK\x03\x04", b"\x89HDF")  # how files of Keras begin
 
 
@@ -141,12 +142,30 @@ def open_workdir(path: str | pathlib.Path) -> ServedModel:
 
 
 def open_export(path: str | pathlib.Path) -> ServedModel:
-    """Opens an exported model, after all of its files were verified."""
+    """Opens an exported model, after all of its files were verified.
+
+    If it is replaced by another meanwhile, that one is opened.
+    """
     path = pathlib.Path(path)
     files.check_name(path)
+    for _ in range(MAX_REPLACED):
+        seen = manifest.identity(path)
+        try:
+            return _open_verified(path)
+        except UserError:
+            if manifest.identity(path) == seen:
+                raise
+    return _open_verified(path)
+
+
+def _open_verified(path: pathlib.Path) -> ServedModel:
+    """Opens an exported model, or raises if it is not what its manifest says."""
     about = manifest.read(path)
     where = str(path / manifest.NAME)
-    preprocess = config_json.from_dict(Preprocess, about.get("preprocess"), where)
+    try:
+        preprocess = config_json.from_dict(Preprocess, about.get("preprocess"), where)
+    except UserError as error:
+        raise UserError(f"{where}: {error}; export the run again") from error
     for name, kind in (("embedding_size", int), ("fingerprint", str)):
         if type(about.get(name)) is not kind:
             raise UserError(f"{where} has no {name}; export the run again")
@@ -156,9 +175,21 @@ def open_export(path: str | pathlib.Path) -> ServedModel:
     try:
         saved = tf.saved_model.load(str(path))
         embed = saved.signatures["embed"]
+        size = embed.structured_outputs["embeddings"].shape[-1]
+        weights = [each.numpy() for each in saved.weights]
     except Exception as error:  # of whatever kind a foreign graph leads to
         reason = str(error).splitlines()[0]
         raise UserError(f"{path} cannot be loaded: {reason}") from error
+    computed = {
+        "embedding_size": size,
+        "fingerprint": manifest.fingerprint(preprocess, weights),
+    }
+    for name, value in computed.items():
+        if about[name] != value:
+            raise UserError(
+                f"{where} was altered: its {name} is {about[name]}, that of the model "
+                f"and of its preprocess is {value}; export the run again"
+            )
     return ServedModel(path, _on_arrays(embed, saved), preprocess, about)
 
 

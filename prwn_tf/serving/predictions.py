@@ -91,8 +91,9 @@ class Predictions:
         rows = (prediction.row() for prediction in self.queries)
         files.write_csv(folder / "predictions.csv", HEADER, rows)
         crowd = folder / "unlabeled.csv"
-        crowd.unlink(missing_ok=True)
-        if self.unlabeled:
+        if not self.unlabeled:
+            files.remove(crowd)
+        else:
             files.write_csv(
                 crowd,
                 ("trusted", *HEADER),

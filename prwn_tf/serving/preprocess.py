@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 WHITE = 255
+MAX_SIDE = 2**12  # pixels of an image that a model takes
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in gray
 
 
@@ -32,6 +33,16 @@ class Preprocess:
     size: int
     channels: int
     canvas: int
+
+    def __post_init__(self):
+        for name in ("size", "canvas"):
+            if not 1 <= getattr(self, name) <= MAX_SIDE:
+                raise UserError(
+                    f"preprocess.{name} must be from 1 to {MAX_SIDE}, got "
+                    f"{getattr(self, name)}"
+                )
+        if self.channels not in (1, 3):
+            raise UserError(f"preprocess.channels must be 1 or 3, got {self.channels}")
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> "Preprocess":

@@ -1,8 +1,6 @@
 """The functions of a trained model that are exported, and the weights they share."""
 
 import functools
-import hashlib
-import json
 import pathlib
 from typing import Any
 
@@ -15,7 +13,7 @@ from prwn_tf.evaluation import calibration as calibration_lib
 from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.heads.base import Head
 from prwn_tf.model import FewShotModel
-from prwn_tf.serving import answers
+from prwn_tf.serving import answers, manifest
 from prwn_tf.serving.answers import ServedClasses
 from prwn_tf.serving.preprocess import Preprocess
 from prwn_tf.training.workdir import Workdir
@@ -74,7 +72,8 @@ class Signatures:
             adapted = functools.partial(self.adapted, adapt)
             arguments[adapt] = (adapted, [embeddings, labels, unlabeled])
         return {
-            name: tf.function(function, input_signature=specs)
+            # AutoGraph, which nothing here needs, leaves files when it is killed.
+            name: tf.function(function, input_signature=specs, autograph=False)
             for name, (function, specs) in arguments.items()
         }
 
@@ -138,13 +137,8 @@ class Signatures:
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of all weights, which tells models apart."""
-        digest = hashlib.sha256()
-        settings = config_json.to_dict(self.preprocess)
-        digest.update(json.dumps(settings, sort_keys=True).encode())
-        for variable in self._model.encoder.variables:
-            digest.update(str(tuple(variable.shape)).encode())
-            digest.update(variable.numpy().tobytes())
-        return digest.hexdigest()
+        weights = (each.numpy() for each in self._model.encoder.variables)
+        return manifest.fingerprint(self.preprocess, weights)
 
 
 def load_run(path: pathlib.Path) -> tuple[Signatures, dict[str, Any]]:
@@ -177,10 +171,18 @@ def _accuracy_rows(result: pathlib.Path, head: Head) -> list[dict[str, Any]]:
     content = files.read_json(result)
     rows = content.get("test") if isinstance(content, dict) else None
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
-        raise UserError(f"{result} holds no test rows; the training command makes it")
+        raise UserError(
+            f"{result} holds no test rows with adapt, way, shot and an accuracy from 0 "
+            "to 1; the training command makes it"
+        )
     return [row for row in rows if not (head.uses_unlabeled and row["adapt"] == "none")]
 
 
 def _is_row(row: Any) -> bool:
     """Returns whether a value is a row of test results."""
-    return isinstance(row, dict) and row.keys() >= {"adapt", "way", "shot", "accuracy"}
+    kinds = {"adapt": str, "way": int, "shot": int, "accuracy": float}
+    return (
+        isinstance(row, dict)
+        and all(type(row.get(name)) is kind for name, kind in kinds.items())
+        and 0 <= row["accuracy"] <= 1
+    )

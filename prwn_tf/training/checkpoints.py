@@ -62,8 +62,8 @@ class Checkpoints:
                 variable.numpy().nbytes for variable in _variables(self._model)
             )
             raise StorageError(
-                f"cannot save step {step} in {self._directory}: about {needed:,} "
-                f"bytes needed, {files.free_space(self._directory):,} free; the "
+                f"cannot save step {step} in {self._directory}: {_reason(error)}; "
+                f"about {needed:,} bytes needed, {files.room(self._directory)}; the "
                 "checkpoint before it is intact"
             ) from error
 
@@ -72,11 +72,15 @@ class Checkpoints:
         for leftover in self._directory.rglob("ckpt-*_temp"):
             logging.warning("removing %s, left by a killed save", leftover)
             shutil.rmtree(leftover, ignore_errors=True)
+        # TensorFlow's list of checkpoints, before it was renamed.
+        for leftover in self._directory.rglob("checkpoint.tmp*"):
+            leftover.unlink()
 
-    def restore(self, select: str = "last") -> int:
-        """Restores the newest readable checkpoint, or the "best": its step."""
+    def restore(self, select: str = "last") -> weights.Restored:
+        """Restores the newest readable checkpoint, or the "best" if it can be read."""
         return weights.first_readable(
-            checkpoint_files.place(self._directory, select),
+            self._directory,
+            select,
             self._read,
             "start over with python -m prwn_tf.train --restart",
         )
@@ -123,6 +127,14 @@ def _variables(model: FewShotModel) -> list[keras.Variable]:
     """Returns all variables of a model and of its optimizers."""
     optimizers = [group.optimizer for group in model.optimizer_groups]
     return [*model.variables, *(v for each in optimizers for v in each.variables)]
+
+
+def _reason(error: tf.errors.OpError | OSError) -> str:
+    """Returns the system's word for why a file could not be written."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    # TensorFlow writes the path before it, and its operation after it.
+    return error.message.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
 
 
 def _accuracy(record: pathlib.Path) -> float:

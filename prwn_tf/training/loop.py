@@ -41,7 +41,7 @@ def train(
         validate: called with the step when a validation is due.
 
     Raises:
-        Stopped: after a SIGTERM or SIGINT, with a checkpoint of the last step.
+        Stopped: after a signal that asks for it, with a checkpoint of the last step.
         NonFiniteLossError: before anything of that step is saved.
     """
     train_step = compiled_step(model, config)

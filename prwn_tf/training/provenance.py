@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from prwn_tf import files
 from prwn_tf.config import TrainConfig
 from prwn_tf.data.store import manifest
 from prwn_tf.data.store.reader import UNLABELED, ClassStore
@@ -42,7 +43,7 @@ def of(config: TrainConfig, stores: Mapping[str, ClassStore]) -> Provenance:
     }
     source = content.get("source")
     return Provenance(
-        source=source if manifest.is_text(source) else json.dumps(source),
+        source=source if files.is_text(source) else json.dumps(source),
         images=sum(part["images"] for part in parts.values()),
         sha256=hashlib.sha256(json.dumps(told_by).encode()).hexdigest(),
     )

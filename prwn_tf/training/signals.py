@@ -17,7 +17,11 @@ class StopRequest:
 
 @contextlib.contextmanager
 def graceful_stop() -> Iterator[StopRequest]:
-    """Notes the first SIGTERM or SIGINT; a second one ends the program at once."""
+    """Notes the first signal that asks to stop; a second one ends the program at once.
+
+    That is SIGTERM, SIGINT of Ctrl-C, or SIGHUP of a terminal that is closed. What is
+    ignored, as under nohup, stays so.
+    """
     request = StopRequest()
     before = {}
 
@@ -26,8 +30,9 @@ def graceful_stop() -> Iterator[StopRequest]:
         for each in before:
             signal.signal(each, signal.SIG_DFL)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        before[number] = signal.signal(number, note)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, note)
     try:
         yield request
     finally:

@@ -6,6 +6,7 @@ So a run can be given away as its config, its result and one checkpoint.
 import logging
 import pathlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
@@ -25,7 +26,14 @@ def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -
         state.read(path).expect_partial().assert_existing_objects_matched()
 
     help_text = "give the workdir of a finished run"
-    return first_readable(place(directory, select), read, help_text)
+    return first_readable(directory, select, read, help_text).step
+
+
+class Restored(NamedTuple):
+    """Which checkpoint could be read."""
+
+    step: int
+    select: str  # "last" or "best"
 
 
 def restore_encoder(checkpoint: pathlib.Path, encoder: keras.Model) -> None:
@@ -44,12 +52,18 @@ def restore_encoder(checkpoint: pathlib.Path, encoder: keras.Model) -> None:
 
 
 def first_readable(
-    directory: pathlib.Path, read: Callable[[str], None], help_text: str
-) -> int:
-    """Gives checkpoints to `read`, the newest first, until one is whole: its step."""
-    candidates = sorted(steps(directory), reverse=True)
-    for step in candidates:
-        path = directory / f"ckpt-{step}"
+    directory: pathlib.Path, select: str, read: Callable[[str], None], help_text: str
+) -> Restored:
+    """Gives checkpoints to `read`, the newest first, until one is whole.
+
+    Where the "best" is damaged, the last one stands in, and that is said.
+    """
+    best = sorted(steps(place(directory, "best")), reverse=True)
+    last = sorted(steps(directory), reverse=True)
+    candidates = [("best", step) for step in best if select == "best"]
+    candidates += [("last", step) for step in last]
+    for kind, step in candidates:
+        path = place(directory, kind) / f"ckpt-{step}"
         try:
             read(str(path))
         except UserError:
@@ -61,7 +75,13 @@ def first_readable(
                 "checkpoint %s is corrupt and passed over: %s", path, reason
             )
         else:
-            return step
+            if kind != select:
+                logging.warning(
+                    "the best checkpoint in %s cannot be read; going on with the last, "
+                    "of step %d",
+                    *(directory, step),
+                )
+            return Restored(step, kind)
     raise UserError(
         f"none of the {len(candidates)} checkpoints in {directory} can be read; "
         f"{help_text}"

@@ -19,8 +19,10 @@ from prwn_tf.training import provenance
 from prwn_tf.training.provenance import Provenance
 
 LOCK = ".lock"
+DELETED = ".deleted"
 OWN = {
     LOCK,
+    DELETED,
     "config.json",
     "flags.txt",
     "versions.json",
@@ -132,7 +134,7 @@ class Workdir:
         self._remove_leftovers()
         if not self.has_config:
             self._check_ours()
-        if restart:
+        if restart or (self.path / DELETED).exists():
             self._clear()
         elif self.has_config:
             self._compare(config)
@@ -171,13 +173,30 @@ class Workdir:
             path.unlink()
 
     def _clear(self) -> None:
-        for path in self.path.iterdir():
-            if not _is_own(path.name):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name != LOCK:
-                path.unlink()
+        """Deletes the run, all of it or nothing.
+
+        It is moved together first; where that is begun and not finished, the next
+        start ends it.
+        """
+        kept = (LOCK, DELETED)
+        own = [p for p in self.path.iterdir() if _is_own(p.name) and p.name not in kept]
+        if links := [path.name for path in own if path.is_symlink()]:
+            raise UserError(
+                f"--restart would delete the run in {self.path}, but {links[0]} in it "
+                "is a link; delete the run yourself, or choose another --workdir"
+            )
+        together = self.path / DELETED
+        with files.storage_errors(self.path):
+            together.mkdir(exist_ok=True)
+            try:
+                for path in own:
+                    path.rename(together / path.name)
+            except OSError:
+                for path in together.iterdir():
+                    path.rename(self.path / path.name)
+                together.rmdir()
+                raise
+            shutil.rmtree(together)
 
     def _check_ours(self) -> None:
         foreign = sorted(p.name for p in self.path.iterdir() if not _is_own(p.name))

@@ -7,6 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
+from prwn_tf.errors import UserError
+from prwn_tf.serving import export as export_lib
 from prwn_tf.serving.classifier import FewShotClassifier
 from tests.cli import program
 from tests.serving import made
@@ -79,3 +81,14 @@ def test_an_output_that_cannot_be_written(finished, tmp_path):
     (tmp_path / "file").write_text("")
     result = export(finished, tmp_path / "file" / "exported")
     program.assert_one_line(result, 4, "cannot write")
+
+
+def test_a_failed_export_deletes_nothing_that_was_whole(tmp_path):
+    # As a kill left it on a disk that cannot let folders change places.
+    old = tmp_path / ".exported.old"
+    old.mkdir()
+    (old / "saved_model.pb").write_bytes(b"whole")
+    with pytest.raises(UserError, match="is not a run"):
+        export_lib.export(tmp_path / "nowhere", tmp_path / "exported")
+    assert [path.name for path in tmp_path.iterdir()] == ["exported"]
+    assert (tmp_path / "exported" / "saved_model.pb").read_bytes() == b"whole"

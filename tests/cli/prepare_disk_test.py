@@ -18,7 +18,7 @@ def test_a_target_that_cannot_be_written(tmp_path):
         *("prepare", "--dataset=folder", f"--source={tmp_path / 'in'}"),
         f"--data_dir={tmp_path / 'data'}",
     )
-    program.assert_one_line(result, 4, "cannot write", "data", "bytes free there")
+    program.assert_one_line(result, 4, "cannot write", "data", "Not a directory")
 
 
 def test_a_disk_that_fills_up(tmp_path):

@@ -217,7 +217,7 @@ def test_every_variable_learns_and_a_checkpoint_holds_what_is_random(tmp_path):
         assert np.abs(variable.numpy() - old).max() > 0, variable.path
     Checkpoints(tmp_path, model).save(2)
     other = build.trainable_model(config(seed=0))
-    assert Checkpoints(tmp_path, other).restore() == 2
+    assert Checkpoints(tmp_path, other).restore().step == 2
     assert int(other.encoder.block_3.drop.batches) == 4  # unlabelled ones are a batch
     for each in (model, other):
         each.train_step(episode(2))

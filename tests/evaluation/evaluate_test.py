@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf import files
+from prwn_tf.analysis import findings
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.episodes import pipeline, pools
@@ -89,8 +91,18 @@ def test_accuracy_and_interval_match_oracle():
 def test_printed_form():
     found = Evaluation(EpisodeSpec(5, 1, 14), "none", np.array([0.98, 1.0]))
     assert str(found) == "99.00 ± 1.39 inductive"
-    found = Evaluation(SPEC, "filter", np.array([0.5]))
+    found = Evaluation(SPEC, "filter", np.array([0.5, 0.5]))
     assert str(found) == "50.00 ± 0.00 semi-supervised: filter"
+
+
+def test_one_episode_has_no_interval(tmp_path):
+    found = Evaluation(SPEC, "filter", np.array([0.5]))
+    assert str(found) == "50.00 semi-supervised: filter"
+    files.write_json(tmp_path / "row.json", [found.row()])
+    [row] = files.read_json(tmp_path / "row.json")
+    assert row["interval"] is None
+    assert row["accuracy"] == 0.5
+    assert findings.format_mean(np.array([0.5])) == "0.500"
 
 
 @pytest.mark.parametrize("head_class", [SoftKMeans, ClusterKMeans, MaskedKMeans])

@@ -223,7 +223,7 @@ def test_a_checkpoint_holds_the_heads_optimizer_and_the_dropouts(tmp_path):
         model.train_step(images(index))
     Checkpoints(tmp_path, model).save(2)
     other = build.trainable_model(config(seed=1))
-    assert Checkpoints(tmp_path, other).restore() == 2
+    assert Checkpoints(tmp_path, other).restore().step == 2
     assert int(other.head_optimizer.iterations) == 2
     assert float(other.head_optimizer.learning_rate) == pytest.approx(5 * RATE)
     for each in (model, other):

@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from paper_tables import analyses, mini, omniglot, report  # noqa: E402
+from paper_tables import analyses, markdown, mini, omniglot, report  # noqa: E402
 from paper_tables.description import DatasetTables  # noqa: E402
 
 from prwn_tf.analysis.figures import KINDS  # noqa: E402
@@ -121,3 +121,8 @@ def test_no_picture_of_mini_is_released():
     released = (ROOT / "results/mini").rglob("*")
     pictures = {path.stem for path in released if path.suffix[1:] in KINDS}
     assert pictures <= set(analyses.FIGURES)
+
+
+def test_one_episode_has_no_interval():
+    assert markdown.measured({"accuracy": 0.5, "interval": None}) == "50.00"
+    assert markdown.measured({"accuracy": 0.5, "interval": 0.01}) == "50.00 ± 1.00"

@@ -1,3 +1,4 @@
+import errno
 import json
 import resource
 
@@ -47,7 +48,7 @@ def test_the_newest_is_restored_and_the_oldest_dropped(saved):
     names = sorted(path.name for path in saved.glob("*.index"))
     assert names == ["ckpt-2.index", "ckpt-3.index", "ckpt-4.index"]
     model = build(seed=1)
-    assert Checkpoints(saved, model).restore() == 4
+    assert Checkpoints(saved, model).restore().step == 4
     assert marked(model, 4)
 
 
@@ -65,7 +66,7 @@ def test_running_means_are_saved(tmp_path):
     means["loss"].update_state(5.0)
     Checkpoints(tmp_path, model).save(1)
     other = build(seed=1)
-    assert Checkpoints(tmp_path, other).restore() == 1
+    assert Checkpoints(tmp_path, other).restore().step == 1
     restored = {mean.name: mean for mean in other.metrics}
     restored["loss"].update_state(2.0)
     assert float(restored["loss"].result()) == 3.0
@@ -82,7 +83,7 @@ def test_checkpoints_without_running_means_are_read(tmp_path):
     ).save(checkpoint_number=5)
     other = build(seed=1)
     checkpoints = Checkpoints(tmp_path, other)
-    assert checkpoints.restore() == 5
+    assert checkpoints.restore().step == 5
     assert marked(other, 7)
     assert float(checkpoints.seconds) == 3.0
 
@@ -99,14 +100,14 @@ def test_a_damaged_checkpoint_is_passed_over(saved, damage, caplog):
     else:
         data.unlink()
     model = build(seed=1)
-    assert Checkpoints(saved, model).restore() == 3
+    assert Checkpoints(saved, model).restore().step == 3
     assert marked(model, 3)
     assert "ckpt-4" in caplog.text
 
 
 def test_the_index_of_all_checkpoints_is_not_needed(saved):
     (saved / "checkpoint").unlink()
-    assert Checkpoints(saved, build()).restore() == 4
+    assert Checkpoints(saved, build()).restore().step == 4
 
 
 @pytest.mark.parametrize("content", [b"", b"rubbish", b"\xff\xfe", None])
@@ -115,7 +116,7 @@ def test_a_damaged_index_of_all_checkpoints_is_replaced(saved, content):
     index.write_bytes(content) if content is not None else index.unlink()
     model = build()
     checkpoints = Checkpoints(saved, model)
-    assert checkpoints.restore() == 4
+    assert checkpoints.restore().step == 4
     checkpoints.save(5)
     assert "ckpt-5" in index.read_text()
     names = sorted(path.name for path in saved.glob("*.index"))
@@ -155,8 +156,42 @@ def test_the_best_is_kept_beside(tmp_path):
         "step": 2,
         "accuracy": 0.9,
     }
-    assert checkpoints.restore("best") == 2
+    assert checkpoints.restore("best").step == 2
     assert marked(model, 2)
+
+
+def test_where_the_best_is_damaged_the_last_stands_in(saved, caplog):
+    model = build()
+    checkpoints = Checkpoints(saved, model)
+    checkpoints.save_best(1, 0.9)
+    [data] = (saved / "best").glob("*.data*")
+    data.write_bytes(data.read_bytes()[:-100])
+    assert checkpoints.restore("best") == (4, "last")
+    assert marked(model, 4)
+    assert weights.restore(saved, build(), "best") == 4
+    assert "the best checkpoint in" in caplog.text
+    assert "going on with the last, of step 4" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        (
+            tf.errors.ResourceExhaustedError(
+                None, None, "a/ckpt-9_temp; No space left on device\n\t [[node]]"
+            ),
+            "No space left on device; about",
+        ),
+    ],
+)
+def test_the_systems_reason_is_in_the_line(saved, monkeypatch, error, reason):
+    def refuse(*unused, **named):
+        raise error
+
+    monkeypatch.setattr(tf.train.CheckpointManager, "save", refuse)
+    with pytest.raises(StorageError, match=rf"cannot save step 9 in [^:]*: {reason}"):
+        Checkpoints(saved, build()).save(9)
 
 
 def test_a_full_disk_keeps_the_checkpoint_before(saved):
@@ -166,14 +201,15 @@ def test_a_full_disk_keeps_the_checkpoint_before(saved):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
     try:
-        with pytest.raises(StorageError, match=r"cannot save step 9 .*bytes needed"):
+        with pytest.raises(StorageError, match=r"step 9 .*too large; .*needed"):
             checkpoints.save(9)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert Checkpoints(saved, build()).restore() == 4
+    assert Checkpoints(saved, build()).restore().step == 4
 
 
 def test_only_the_owner_removes_what_killed_saves_left(saved):
+    (saved / "checkpoint.tmp0123abcd").write_text("TensorFlow's list, half")
     for leftover in (saved / "ckpt-5_temp", saved / "best" / "ckpt-2_temp"):
         leftover.mkdir(parents=True)
         (leftover / "part-00000-of-00001.index").write_bytes(b"half")
@@ -182,7 +218,8 @@ def test_only_the_owner_removes_what_killed_saves_left(saved):
     assert len(list(saved.rglob("*_temp"))) == 2
     checkpoints.remove_leftovers()
     assert not list(saved.rglob("*_temp"))
-    assert checkpoints.restore() == 4
+    assert not list(saved.glob("checkpoint.tmp*"))
+    assert checkpoints.restore().step == 4
 
 
 class Odd(Conv4):
@@ -219,6 +256,6 @@ def test_what_lies_in_a_list_or_is_random_is_kept(tmp_path):
     expected = [model(images, training=True).numpy() for _ in range(2)]
     assert not np.array_equal(*expected)
     other = odd()
-    assert Checkpoints(tmp_path, other).restore() == 3
+    assert Checkpoints(tmp_path, other).restore().step == 3
     for each in expected:
         np.testing.assert_array_equal(other(images, training=True), each)

@@ -7,12 +7,10 @@ import zipfile
 import numpy as np
 
 from prwn_tf.data import tree
-from prwn_tf.data.formats import streams
+from prwn_tf.data.formats import compressed, streams
 from prwn_tf.data.formats.lazy_array import LazyArray, Source, Span
 from prwn_tf.errors import UserError
 from prwn_tf.images import header as header_lib
-
-RATIO_LIMIT = 300  # unpacked to packed; images shrink by half at most
 
 
 def load(path: pathlib.Path, key: str, scratch: pathlib.Path) -> LazyArray:
@@ -87,11 +85,8 @@ def _unpacked(
     scratch: pathlib.Path,
 ) -> pathlib.Path:
     """Unpacks a member to a file, and returns its path."""
-    if entry.file_size > max(2**20, RATIO_LIMIT * entry.compress_size):
-        raise UserError(
-            f"{path} unpacks to over {RATIO_LIMIT} times its size, as a decompression "
-            "bomb does; get it from its publisher"
-        )
+    # By what the file really has; what an entry says of its packed size may be false.
+    compressed.check_ratio(path, entry.file_size, compressed.GZIP_RATIO_LIMIT)
     target = scratch / f"{path.stem}.npy"
     with archive.open(entry) as stream:
         streams.save(stream, target, path)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from prwn_tf import locks
+from prwn_tf import files, locks, replacing
 from prwn_tf.data.store import manifest
 
 JOURNAL = "journal.jsonl"
@@ -99,8 +99,8 @@ class PartialStore:
 
     def move(self, directory: pathlib.Path) -> None:
         """Gives the finished folder its place, and frees the lock after that."""
-        self.folder.rename(directory)
-        (directory / JOURNAL).unlink()
+        replacing.replace(self.folder, directory)
+        remove_journal(directory)
         self._journal.close()
 
     def leave(self) -> None:
@@ -165,6 +165,11 @@ class PartialStore:
         self._journal.flush()
 
 
+def remove_journal(directory: pathlib.Path) -> None:
+    """Deletes the journal of a finished data set; a killed writer may have left it."""
+    (directory / JOURNAL).unlink(missing_ok=True)
+
+
 def _is_entry(entry: Any) -> bool:
     """Returns whether a line of a journal is one that `append` writes."""
     kinds = {"split": str, "name": str, "images": int, "checksum": int, "dropped": list}
@@ -172,7 +177,7 @@ def _is_entry(entry: Any) -> bool:
         isinstance(entry, dict)
         and entry.keys() == kinds.keys()
         and all(type(entry[key]) is kind for key, kind in kinds.items())
-        and all(map(manifest.is_text, [entry["name"], *entry["dropped"]]))
+        and all(map(files.is_text, [entry["name"], *entry["dropped"]]))
         # It names a file.
         and entry["split"] in (*manifest.SPLITS, manifest.UNLABELED)
         and 0 <= entry["images"] < manifest.NUMBER_LIMIT

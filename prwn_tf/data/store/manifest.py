@@ -58,17 +58,9 @@ def _check(content: dict[str, Any]) -> None:
     for split, part in content["splits"].items():
         if split not in (*SPLITS, UNLABELED):
             raise ValueError(f"split {split!r}")
-        if not all(map(is_text, [part["sha256"], *part["classes"]])):
+        if not all(map(files.is_text, [part["sha256"], *part["classes"]])):
             raise ValueError("text that is none")
         _check_numbers([part["bytes"], part["images"], *part["classes"].values()])
-
-
-def is_text(value: Any) -> bool:
-    """Returns whether a value is text that can be printed.
-
-    JSON can hold halves of characters.
-    """
-    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def _check_numbers(numbers: Iterable[Any], least: int = 0) -> None:

@@ -4,7 +4,6 @@ A data set is written beside its place, and renamed when it is whole.
 """
 
 import pathlib
-import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -132,12 +131,7 @@ class StoreWriter:
         self._partial.flush()
         files.write_json(self._partial.folder / manifest.FILE, self._manifest())
         check_replaceable(self._directory)
-        old = self._directory.with_name(f".{self._directory.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        if self._directory.exists():
-            self._directory.rename(old)
         self._partial.move(self._directory)
-        shutil.rmtree(old, ignore_errors=True)
 
     def _manifest(self) -> dict[str, Any]:
         """Returns the manifest of what is written."""

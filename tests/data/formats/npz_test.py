@@ -60,6 +60,18 @@ def test_a_bomb(tmp_path):
     assert not (tmp_path / "scratch").exists()
 
 
+def test_a_bomb_that_lies_about_its_packed_size(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, images=np.zeros((2**24,), np.uint8))
+    content = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\3\4", 18), (b"PK\1\2", 20)):
+        start = content.index(mark) + place
+        content[start : start + 4] = (2**24).to_bytes(4, "little")
+    path.write_bytes(content)
+    refused(tmp_path, "decompression bomb")
+    assert not (tmp_path / "scratch").exists()
+
+
 def test_an_array_that_claims_more_than_there_is(tmp_path):
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(
