@@ -46,6 +46,7 @@ setuptools.setup(
     long_description_content_type="text/markdown",
     packages=setuptools.find_packages(include=["prwn_tf", "prwn_tf.*"]),
     package_data={
+        "prwn_tf": ["backbones.csv"],
         "prwn_tf.data.sets": ["splits/*.csv"],
         "prwn_tf.serving.gallery": ["*.css", "*.js"],
     },

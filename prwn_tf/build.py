@@ -9,6 +9,7 @@ import tensorflow as tf
 from prwn_tf import methods, precision
 from prwn_tf.config import OptimizerConfig, TrainConfig
 from prwn_tf.encoders.policy import keras_as_it_comes, policy_of, policy_scope
+from prwn_tf.errors import UserError
 from prwn_tf.model import FewShotModel
 
 
@@ -32,6 +33,13 @@ def build_model(config: TrainConfig) -> FewShotModel:
 def trainable_model(config: TrainConfig) -> FewShotModel:
     """Returns the model of a config with its optimizers, all variables in place."""
     model = build_model(config)
+    if not model.trainable_variables:
+        raise UserError(
+            "nothing is left to train: --encoder_trainable=none freezes "
+            f"{config.encoder}, and the head of --method={config.method} has no "
+            "weights; train its last:2 layers, or test it as it is with python -m "
+            f"prwn_tf.evaluate --model={config.encoder}"
+        )
     with keras_as_it_comes():
         model.compile(optimizer=_scaled(build_optimizer(config.optimizer), config))
         factor = model.head.rate_factor

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from prwn_tf.backbones import BackboneConfig, part_name
 from prwn_tf.head_parts import (
     ClassifierConfig,
     EgnnConfig,
@@ -98,6 +99,7 @@ class TrainConfig(Settings):
     mlp: MlpConfig = part(MlpConfig)
     egnn_conv: EgnnConvConfig = part(EgnnConvConfig)
     resnet12: ResNet12Config = part(ResNet12Config)
+    backbone: BackboneConfig = part(BackboneConfig)
     walk: WalkConfig = part(WalkConfig)
     vat: VatConfig = part(VatConfig)
     entropy: EntropyConfig = part(EntropyConfig)
@@ -181,8 +183,10 @@ class TrainConfig(Settings):
         )
 
     def part(self, name: str) -> Any:
-        """Returns the settings of a part, by its field here or by "module:Class"."""
-        return self.own[name].settings if name in self.own else getattr(self, name)
+        """Returns the settings of a part, by its field here or as it is asked for."""
+        if name in self.own:
+            return self.own[name].settings
+        return getattr(self, part_name(name))
 
     def settings_of(self, kind: type[Part]) -> Any:
         """Returns the settings of a part, by their class."""
@@ -210,11 +214,16 @@ class TrainConfig(Settings):
             )
 
 
-# The parts that are known here, and those of them that are loss terms or encoders.
+# The parts that are known here, and those of them that are loss terms, or encoders as
+# they are asked for.
 PARTS: dict[str, type[Part]] = {
     field.name: field.type
     for field in dataclasses.fields(TrainConfig)
     if isinstance(field.type, type) and issubclass(field.type, Part)
 }
 TERMS = {name: part for name, part in PARTS.items() if issubclass(part, Term)}
-ENCODERS = {k: part for k, part in PARTS.items() if issubclass(part, EncoderPart)}
+ENCODERS = {
+    part.asked_as or name: part
+    for name, part in PARTS.items()
+    if issubclass(part, EncoderPart)
+}

@@ -3,6 +3,8 @@ r"""Tests a trained model on any kind of episode, with confidence intervals.
     python -m prwn_tf.evaluate --workdir=runs/omniglot
     python -m prwn_tf.evaluate --workdir=runs/omniglot --way=5,20 \
         --distractors=0,5 --adapt=none,refine,filter
+    python -m prwn_tf.evaluate --model=keras:EfficientNetV2B0 --dataset=folder \
+        --output=results/photos
 
 Unset flags describe the task that the model was trained for; several numbers
 in a flag give a table of all combinations. Probabilities are calibrated on
@@ -10,13 +12,14 @@ validation classes, by train at its end or by --calibrate.
 """
 
 import dataclasses
+import logging
 import pathlib
 from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import cli, files, runs
-from prwn_tf.cli import define, read
+from prwn_tf import cli, files, protocols, runs
+from prwn_tf.cli import dataset, define, read
 from prwn_tf.config import ADAPTATIONS, RIVALS, EpisodeSpec
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
@@ -55,7 +58,10 @@ flags.DEFINE_bool(
     "Also measure how well images of further classes are told from those of an "
     "episode's own, and how many of the latter are mistaken.",
 )
-flags.DEFINE_string("workdir", None, "Folder of the trained run.", required=True)
+define.define_source_flags("Folder of the trained run.")
+dataset.define(
+    protocols.DATASETS, "What to test --model on; a run knows its own.", None
+)
 flags.DEFINE_multi_string(
     "adapt",
     ["none"],
@@ -86,8 +92,8 @@ flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    workdir = Workdir(cli.path(FLAGS.workdir))
-    config = workdir.load_config()
+    source = read.source()
+    config = runs.config_of(source)
     adaptations = read.names("adapt")  # which there are is for the head to say
     specs = [
         dataclasses.replace(spec, balance=FLAGS.balance)
@@ -95,29 +101,30 @@ def main() -> None:
     ]
     check_adaptations(specs, adaptations)
     stores = catalog.open_prepared(config.dataset, cli.data_dir())
-    workdir.check_data(config, stores)
+    if isinstance(source, Workdir):
+        source.check_data(config, stores)
     run_pools = pools.for_run(config, stores)
     for spec in specs:
         pools.check(run_pools[FLAGS.split], spec)
-    output = cli.path(FLAGS.output or workdir.path)
-    files.check_writable(output)
+    output = output_folder(source)
+    fitted = calibration_file(source, output)
     if FLAGS.calibrate:
-        files.check_writable(workdir.path)
+        files.check_writable(fitted.parent)
     elif AUTO in adaptations or FLAGS.strangers:
-        calibration.require(workdir.calibration)
+        calibration.require(fitted)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import build
 
     build.set_determinism(config)
-    trained = runs.load_model(workdir, FLAGS.precision or "")
+    trained = runs.load_model(source, FLAGS.precision or "")
     trained.model.head.check_adaptations(n for n in adaptations if n != AUTO)
-    measure(trained, workdir, stores, run_pools, specs, adaptations, output)
+    measure(trained, fitted, stores, run_pools, specs, adaptations, output)
 
 
 def measure(
     trained: runs.TrainedModel,
-    workdir: Workdir,
+    calibration_path: pathlib.Path,
     stores: dict[str, ClassStore],
     run_pools: dict[str, pools.Pools],
     specs: list[EpisodeSpec],
@@ -133,9 +140,9 @@ def measure(
     split, head, embed = FLAGS.split, model.head, Embedder(model)
     if FLAGS.calibrate:
         fitted = fit.fit(run_pools["val"], embed(stores["val"]), head, config)
-        calibration.write(workdir.calibration, fitted)
+        calibration.write(calibration_path, fitted)
         print("\n".join(fitted.lines() if fitted else ["uncalibrated"]))
-    known = calibration.read(workdir.calibration)
+    known = calibration.read(calibration_path)
     seed = config.eval_seed if FLAGS.eval_seed is None else FLAGS.eval_seed
     episodes = FLAGS.eval_episodes or config.eval_episodes
     embeddings, evaluate = embed(stores[split]), Evaluator(run_pools[split], head, seed)
@@ -144,7 +151,7 @@ def measure(
         for spec in specs
         for evaluation in evaluate(embeddings, spec, adaptations, episodes, known)
     ]
-    print(f"{config.method} on {config.dataset}, step {step}, {split} classes")
+    print(f"{trained.name} on {config.dataset}, step {step}, {split} classes")
     print(report.lines(evaluations))
     print("\n".join(report.calibration_lines(evaluations)))
     if FLAGS.strangers and known:
@@ -158,7 +165,10 @@ def measure(
         episode_images.write(images, *drawn)
     else:
         files.remove(images)  # of other episodes
-    about = {"split": split, "step": step, "eval_seed": seed}
+    warning = report.warning(config)
+    for text in warning.values():
+        logging.warning(text)
+    about = {"split": split, "step": step, "eval_seed": seed} | warning
     if FLAGS.precision:
         about["precision"] = FLAGS.precision
     print(store(output, evaluations, about))
@@ -175,6 +185,20 @@ def store(
     files.write_json(path, [each.row() | about for each in evaluations])
     report.write_episodes(output / "evaluation_episodes.csv", evaluations)
     return f"stored in {path}{replaced}"
+
+
+def output_folder(source: runs.Source) -> pathlib.Path:
+    """Returns where the rows go: where --output says, or to the run that is tested."""
+    if FLAGS.output is None and not isinstance(source, Workdir):
+        raise UserError(f"give an --output, a folder for the rows of {FLAGS.model}")
+    output = source.path if FLAGS.output is None else cli.path(FLAGS.output)
+    files.check_writable(output)
+    return output
+
+
+def calibration_file(source: runs.Source, output: pathlib.Path) -> pathlib.Path:
+    """Returns where a calibration is kept: with its run, or else with the rows."""
+    return (source if isinstance(source, Workdir) else Workdir(output)).calibration
 
 
 def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:

@@ -78,6 +78,8 @@ class Experiment:
             weights.restore_encoder(checkpoint, self.model.encoder)
             for caution in origin.cautions:
                 logging.warning("%s", caution)
+        else:
+            self.model.encoder.initialize()
         # From here on a workdir with a config has a checkpoint, so one that lost all
         # of them is told apart from one that has not begun.
         self.checkpoints.save(0)
@@ -188,6 +190,8 @@ def run(
     if config.label_ratio < 1:
         share = f"{100 * config.label_ratio:.3g} % of each training class"
         print(f"labelled images:   {share} (--label_ratio), the rest is unlabelled")
+    for text in report.warning(config).values():
+        logging.warning(text)
     experiment = create(config, workdir, stores)
     step = experiment.train(flags_text)
     return step, experiment.test()

@@ -1,6 +1,7 @@
-"""Turns a trained run into a SavedModel that TensorFlow alone can serve.
+"""Turns a trained model into a SavedModel that TensorFlow alone can serve.
 
     python -m prwn_tf.export --workdir=runs/omniglot --output=exported/omniglot
+    python -m prwn_tf.export --model=keras:EfficientNetV2B0 --output=exported/photos
 
 Signatures: embed, prototypes, refine, filter, gate and classify, for any number
 of images and classes; embed_encoded and classify_encoded take files as they are.
@@ -10,31 +11,35 @@ be there.
 
 from absl import flags
 
-from prwn_tf import cli, released
-from prwn_tf.serving import manifest
+from prwn_tf import cli, runs
+from prwn_tf.cli import define, read
+from prwn_tf.serving import manifest, models
 from prwn_tf.serving.preprocess import Preprocess
 from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string(
-    "workdir", None, "Folder of the finished run, or a released model.", required=True
-)
+define.define_source_flags("Folder of the finished run, or a released model.")
 flags.DEFINE_string(
     "output", None, "Folder to make; an earlier export is replaced.", required=True
 )
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    workdir, output = released.model(cli.path(FLAGS.workdir)), cli.path(FLAGS.output)
-    run = Workdir(workdir)
-    Preprocess.from_config(run.load_config())
-    run.check_finished()
+    source, output = read.source(), cli.path(FLAGS.output)
+    Preprocess.from_config(runs.config_of(source))
+    if isinstance(source, Workdir):
+        source.check_finished()
     manifest.check_output(output)
 
     cli.load_tensorflow()  # takes seconds, so everything is checked first
     from prwn_tf.serving import export
 
-    about = export.export(workdir, output)
+    if isinstance(source, Workdir):
+        about = export.export(source.path, output)
+    else:
+        model = models.open_model(source.encoder, source.backbone.weights)
+        about = export.write(model, output)
     size = about["preprocess"]["size"]
     kind = "drawings" if about["preprocess"]["channels"] == 1 else "colour images"
     print(

@@ -44,11 +44,6 @@ def load(name: str) -> Any:
     return getattr(module, class_name)
 
 
-def is_own(name: str) -> bool:
-    """Returns whether a name is that of a class, which the package does not list."""
-    return ":" in name
-
-
 def source_hash(part: type) -> str:
     """Returns the SHA-256 of the file that a class of the user's is written in."""
     path = getattr(sys.modules[part.__module__], "__file__", None)

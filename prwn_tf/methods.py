@@ -5,11 +5,13 @@ without loading TensorFlow.
 """
 
 import dataclasses
+from collections.abc import Collection
 
-from prwn_tf import imports
+from prwn_tf import backbones, imports
 from prwn_tf.config import ENCODERS, PARTS, EpisodeSpec, OptimizerConfig, TrainConfig
 from prwn_tf.errors import UserError
-from prwn_tf.settings import Term
+from prwn_tf.own import is_own
+from prwn_tf.settings import EncoderPart, Term
 from prwn_tf.spec import BatchSpec
 
 
@@ -89,7 +91,8 @@ def term_class(name: str) -> type:
 
 
 def _part_class(name: str) -> type:
-    return imports.load(PARTS[name].implementation if name in PARTS else name)
+    part = PARTS.get(backbones.part_name(name))
+    return imports.load(part.implementation if part else name)
 
 
 def training_spec(config: TrainConfig) -> EpisodeSpec | BatchSpec:
@@ -108,10 +111,11 @@ def uses_unlabeled(config: TrainConfig) -> bool:
 
 def check(config: TrainConfig) -> None:
     """Raises if a name is unknown, or if parts of a config do not fit together."""
-    for name, known in (("method", METHODS), ("encoder", ENCODERS)):
-        value = getattr(config, name)
-        if value not in known and not (name == "encoder" and imports.is_own(value)):
-            raise UserError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    _check_known("method", config.method, METHODS)
+    if backbones.is_backbone(config.encoder):
+        backbones.check(config.encoder)
+    elif not is_own(config.encoder):
+        _check_known("encoder", config.encoder, ENCODERS)
     _check_images(config)
     config.check_terms()
     if METHODS[config.method].batches:
@@ -142,8 +146,17 @@ def _check_batches(config: TrainConfig) -> None:
         )
 
 
+def _check_known(name: str, value: str, known: Collection[str]) -> None:
+    """Raises unless a value is among those that are known."""
+    if value not in known:
+        raise UserError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
 def _check_images(config: TrainConfig) -> None:
-    """Raises if images are too small for the encoder."""
+    """Raises if images are none that the encoder can embed."""
+    if backbones.is_backbone(config.encoder):
+        size = config.backbone.size
+        backbones.check_images(config.encoder, size, config.image_shape)
     needed = getattr(config.part(config.encoder), "smallest_image", 1)
     smallest = min(config.image_shape[:2])
     if smallest < needed:
@@ -183,8 +196,11 @@ def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> s
     if isinstance(settings, Term):
         off = settings.weight == 0 and name != "weight"
         return f"--{settings.name}_weight is 0" if off else ""
-    if part in ENCODERS and config.encoder != part:
-        return f"it belongs to --encoder={part}"
+    if (
+        isinstance(settings, EncoderPart)
+        and backbones.part_name(config.encoder) != part
+    ):
+        return f"it belongs to --encoder={settings.asked_as or part}"
     methods = field.metadata["methods"]
     if methods and (config.head or config.method not in methods):
         return f"it belongs to --method={' or '.join(methods)}"

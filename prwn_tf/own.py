@@ -7,7 +7,7 @@ as `Config`: a frozen dataclass that extends `Part` or `Term`. Its name is
 
 import dataclasses
 
-from prwn_tf import imports
+from prwn_tf import backbones, imports
 from prwn_tf.settings import Part
 
 
@@ -17,6 +17,11 @@ class OwnPart:
 
     sha256: str  # of the file that the class is in
     settings: Part | None
+
+
+def is_own(name: str) -> bool:
+    """Returns whether a name is that of a class, which the package does not list."""
+    return ":" in name and not backbones.is_backbone(name)
 
 
 def own_part(name: str) -> OwnPart:

@@ -2,6 +2,8 @@ r"""Labels a folder of images from a few examples of each class.
 
     python -m prwn_tf.predict --model=omniglot-prwn \
         --support=examples/ --query=images/ --unlabeled=more/ --output=found/
+    python -m prwn_tf.predict --model=keras:EfficientNetV2B0 \
+        --support=examples/ --query=photographs/ --output=found/
 
 --support has a folder of images for each class, one image at least. --query
 may hold images in any folders, or be one image. --unlabeled makes the answers
@@ -12,12 +14,14 @@ classes.npz, which --classes takes the next time instead of examples. In the
 tables, names that a spreadsheet would take for formulas have a ' before them.
 """
 
+import pathlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import cli, files, released
+from prwn_tf import backbones, cli, files, released
+from prwn_tf.cli import define
 from prwn_tf.config import ADAPTATIONS
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation.calibration import AUTO
@@ -31,10 +35,12 @@ MAX_CLASSES, MAX_PROBLEMS = 10, 5  # named at the terminal
 flags.DEFINE_string(
     "model",
     None,
-    f"Folder of an exported model or of a finished run, or a released model: "
-    f"{', '.join(released.MODELS)}.",
+    "Folder of an exported model or of a finished run, a released model: "
+    f"{', '.join(released.MODELS)}, or a network of Keras that needs no training: "
+    "keras:NAME or keras_hub:PRESET.",
     required=True,
 )
+define.define_weights_flag()
 flags.DEFINE_string("support", None, "Folder with a folder of examples for each class.")
 flags.DEFINE_string(
     "classes",
@@ -56,11 +62,12 @@ flags.DEFINE_enum(
     "a class than a stranger would be (gate). Default: auto, what did best on the "
     "model's validation classes, or gate if it has none.",
 )
+flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    path, output = released.model(cli.path(FLAGS.model)), cli.path(FLAGS.output)
-    models.check(path)
+    source, output = model_source(), cli.path(FLAGS.output)
+    models.check(*source)
     check_source()
     if FLAGS.support is not None:
         support = folders.support(cli.path(FLAGS.support))
@@ -79,7 +86,7 @@ def main() -> None:
     from prwn_tf.serving import predictions
     from prwn_tf.serving.gallery import page
 
-    model = models.open_model(path)
+    model = models.open_model(*source)
     print(describe(model))
     if FLAGS.classes is not None:
         made = predictions.predict_again(cli.path(FLAGS.classes), model, query)
@@ -91,6 +98,19 @@ def main() -> None:
     print(
         f"labels are in {output / 'predictions.csv'}; look at {output / 'gallery.html'}"
     )
+
+
+def model_source() -> tuple[pathlib.Path | str, str]:
+    """Returns the folder of a model, or a network of Keras, and its weights."""
+    weights = FLAGS.encoder_weights or backbones.IMAGENET
+    if backbones.is_backbone(FLAGS.model):
+        return FLAGS.model, weights
+    if FLAGS.encoder_weights is not None:
+        raise UserError(
+            "--encoder_weights has no effect here: it belongs to --model=keras:NAME; "
+            "leave it out"
+        )
+    return released.model(cli.path(FLAGS.model)), weights
 
 
 def check_source() -> None:
@@ -116,7 +136,7 @@ def describe(model: models.ServedModel) -> str:
         f"sha256 {model.fingerprint[:16]}"
     )
     if model.preprocess.drawings:
-        text += "\nit knows drawings; for photographs, train a model of your own"
+        text += "\nit knows drawings; --model=keras:EfficientNetV2B0 knows photographs"
     return text
 
 

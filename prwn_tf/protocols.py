@@ -8,8 +8,9 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from prwn_tf import authors, dataset_names
+from prwn_tf import authors, backbones, dataset_names
 from prwn_tf.authors import every
+from prwn_tf.backbones import BackboneConfig
 from prwn_tf.config import (
     TERMS,
     EpisodeSpec,
@@ -31,6 +32,26 @@ def authors_of(trained_as: str) -> str:
     name = {"prwn": "ayyad2021"}.get(trained_as, trained_as)
     author, year = re.match(r"([a-z]+)(\d{4})", name).groups()
     return f"{author.capitalize()} et al. {year}"
+
+
+def untrained(
+    encoder: str,
+    weights: str,
+    dataset: str = "folder",
+    prepared: Prepared | None = None,
+) -> TrainConfig:
+    """Returns the config of a network of Keras as it was published, frozen.
+
+    Prototypes of its embeddings classify. Images are resized to what it was trained
+    with. Without a data set, they are photographs of that size.
+    """
+    pixels = backbones.pixels(encoder)
+    prepared = prepared or Prepared((pixels, pixels, 3))
+    return dataclasses.replace(
+        protocol(Task(dataset, "pn", prepared=prepared)),
+        encoder=encoder,
+        backbone=BackboneConfig(weights, trainable="none", size=pixels),
+    )
 
 
 def _glyphs(task: Task) -> TrainConfig:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from prwn_tf import backbones
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
@@ -23,16 +24,36 @@ if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
 
 
+# What a model is made from: a run, or the config of one that needs no training.
+Source = Workdir | TrainConfig
+
+
 class TrainedModel(NamedTuple):
     """The selected checkpoint of a run, ready to answer."""
 
     model: "FewShotModel"
     config: TrainConfig  # as it stands in the workdir
-    step: int
+    step: int  # 0 if it is as its encoder was published
+
+    @property
+    def name(self) -> str:
+        """What made it: a method, or if nothing was trained, the encoder."""
+        return self.config.method if self.step else self.config.encoder
+
+    @property
+    def learned_from(self) -> str:
+        """What it was trained on: a data set, or where its encoder's weights are of."""
+        if self.step:
+            return self.config.dataset
+        weights = self.config.backbone.weights
+        named = {backbones.IMAGENET: "ImageNet", backbones.NONE: "nothing"}
+        return named.get(weights, weights)
 
 
-def load_model(workdir: Workdir, precision: str = "") -> TrainedModel:
+def load_model(source: Source, precision: str = "") -> TrainedModel:
     """Rebuilds the model of a run from its workdir alone, without its data.
+
+    Of a config, it is the model that a run would begin with.
 
     Args:
         precision: what its encoder computes with, if not as it was trained.
@@ -40,14 +61,22 @@ def load_model(workdir: Workdir, precision: str = "") -> TrainedModel:
     from prwn_tf import build
     from prwn_tf.training import weights
 
-    config = workdir.load_config()
+    config = config_of(source)
     changes = {"precision": precision, "conv_block": "auto"} if precision else {}
     changed = dataclasses.replace(config, **changes)
     model = build.build_model(build.resolved(changed))
-    step = weights.restore(workdir.checkpoints, model, config.select)
+    if isinstance(source, TrainConfig):
+        model.encoder.initialize()
+        return TrainedModel(model, config, 0)
+    step = weights.restore(source.checkpoints, model, config.select)
     if step == 0:
-        raise UserError(f"the run in {workdir.path} has not been trained for a step")
+        raise UserError(f"the run in {source.path} has not been trained for a step")
     return TrainedModel(model, config, step)
+
+
+def config_of(source: Source) -> TrainConfig:
+    """Returns the config of a run, or the one that is given."""
+    return source if isinstance(source, TrainConfig) else source.load_config()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -156,6 +156,7 @@ class EncoderPart(Part):
     """The settings of an encoder, and the smallest image that it can embed."""
 
     smallest_image: ClassVar[int] = 1  # pixels of its shorter side
+    asked_as: ClassVar[str] = ""  # what --encoder says, if not its name
 
 
 class Term(Part):

@@ -17,7 +17,7 @@ import dataclasses
 
 from absl import flags
 
-from prwn_tf import cli, methods, released
+from prwn_tf import backbones, cli, methods, released
 from prwn_tf.cli import configured, define, read
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
@@ -67,6 +67,8 @@ def main() -> None:
         pools.for_run(config, stores)
         if FLAGS.verify_data:
             reader.verify(catalog.location(config.dataset, cli.data_dir()))
+        if (FLAGS.restart or not workdir.has_config) and not config.init_from:
+            backbones.check_weights(config.backbone.weights)
         # The last of the checks, because --restart deletes what is there.
         workdir.claim(config, restart=FLAGS.restart)
         workdir.check_data(config, stores)

@@ -16,6 +16,7 @@ FLOW = (
     ("errors", "files", "released", "dataset_names"),
     ("locks", "replacing"),
     ("settings", "imports"),
+    ("backbones",),
     ("parts", "head_parts", "spec", "optimizer", "own", "origin", "precision"),
     ("config", "config_json"),
     ("remembered",),

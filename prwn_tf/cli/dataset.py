@@ -26,12 +26,12 @@ class Parser(flags.ArgumentParser):
         return "data set"
 
 
-def define(kinds: Iterable[str], text: str) -> None:
-    """Defines --dataset, glyphs if unset."""
+def define(kinds: Iterable[str], text: str, default: str | None = "glyphs") -> None:
+    """Defines --dataset."""
     flags.DEFINE(
         Parser(kinds),
         "dataset",
-        "glyphs",
+        default,
         text,
         serializer=flags.ArgumentSerializer(),
     )

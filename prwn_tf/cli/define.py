@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from absl import flags
 
-from prwn_tf import cli, imports, methods, protocols, settings
+from prwn_tf import cli, methods, protocols, settings
+from prwn_tf.backbones import BackboneConfig
 from prwn_tf.cli import dataset, flagfiles, show, streams, words
 from prwn_tf.config import (
     ASKED,
@@ -23,7 +24,7 @@ from prwn_tf.config import (
     TrainConfig,
 )
 from prwn_tf.errors import UserError
-from prwn_tf.own import OwnPart, own_part
+from prwn_tf.own import OwnPart, is_own, own_part
 from prwn_tf.settings import MAX_INT, Interval, Settings
 
 OF_TASK = ("eval_episodes", "eval_seed")  # settings of a run that describe its task
@@ -107,6 +108,30 @@ def _define_several(
     )
 
 
+def define_source_flags(run: str) -> None:
+    """Defines where a model comes from: a run, or a network of Keras as published.
+
+    Args:
+        run: what --workdir is.
+    """
+    flags.DEFINE_string("workdir", None, run)
+    flags.DEFINE_string(
+        "model",
+        None,
+        "Instead of a run: keras:NAME, a network of keras.applications that needs no "
+        "training, or keras_hub:PRESET.",
+    )
+    flags.mark_flags_as_mutual_exclusive(["workdir", "model"], required=True)
+    define_weights_flag()
+
+
+def define_weights_flag() -> None:
+    """Defines the weights of a network of Keras."""
+    name = "encoder_weights"
+    field = BackboneConfig.flags()[name]
+    _define(name, BackboneConfig, field, field.metadata["text"])
+
+
 def define_analysis_flags() -> None:
     """Defines which finished runs to look into, and through which episodes."""
     flags.DEFINE_multi_string(
@@ -149,8 +174,8 @@ def define_train_flags() -> None:
     flags.DEFINE_string(
         "encoder",
         None,
-        f"Network from image to embedding: {', '.join(ENCODERS)}, or your own as "
-        "module:Class.",
+        f"Network from image to embedding: {', '.join(ENCODERS)} (one of "
+        "keras.applications), keras_hub:PRESET, or your own as module:Class.",
     )
     flags.DEFINE_string(
         "head", None, "Your own head as module:Class, in the place of the method's."
@@ -193,7 +218,7 @@ def own_parts(names: Iterable[str]) -> dict[str, OwnPart]:
     """
     streams.open_closed()  # before TensorFlow opens anything
     try:
-        return {name: own_part(name) for name in names if imports.is_own(name)}
+        return {name: own_part(name) for name in names if is_own(name)}
     except UserError as error:
         sys.exit(cli.failed(error))
 

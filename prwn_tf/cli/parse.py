@@ -10,6 +10,7 @@ from prwn_tf.cli import show, words
 
 HELP = {"--help", "-help", "--helpshort", "-h", "-?"}
 VALUES = {"model": "MODEL", "query": "IMAGES"}  # of required flags; others are folders
+_EITHER = r"Exactly one of \(([\w, ]+)\)"
 _MISSING = r"Flag --(\w+) must have a value other than None"
 
 
@@ -43,5 +44,12 @@ def parsed(
 def _problem(message: str) -> str:
     """Returns what absl says in one line, and what must be given as one gives it."""
     if missing := re.findall(_MISSING, message):
-        return "give " + ", ".join(f"--{n}={VALUES.get(n, 'DIR')}" for n in missing)
+        return "give " + ", ".join(map(_example, missing))
+    if either := re.search(_EITHER, message):
+        return "give " + " or ".join(map(_example, either.group(1).split(", ")))
     return message.replace("\n", "; ").rstrip(".")
+
+
+def _example(name: str) -> str:
+    """Returns a flag with what one gives it."""
+    return f"--{name}={VALUES.get(name, 'DIR')}"

@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from prwn_tf import cli, dataset_names, methods, protocols, settings
+from prwn_tf import (
+    backbones,
+    cli,
+    dataset_names,
+    methods,
+    protocols,
+    released,
+    settings,
+)
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.settings import Settings as AnalysisSettings
 from prwn_tf.cli import define
@@ -27,7 +35,10 @@ from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
 from prwn_tf.own import OwnPart
+from prwn_tf.runs import Source
+from prwn_tf.serving import models
 from prwn_tf.settings import Settings
+from prwn_tf.training.workdir import Workdir
 
 FLAGS = flags.FLAGS
 S = TypeVar("S", bound=Settings)
@@ -58,6 +69,35 @@ def train_config() -> TrainConfig:
     )
     methods.check(config)
     _check_used(config)
+    return config
+
+
+def source() -> Source:
+    """Returns the run of --workdir, or a network of Keras as --model has it."""
+    if FLAGS.workdir is not None:
+        for flag in ("encoder_weights", "dataset"):
+            if flag in FLAGS and FLAGS[flag].value is not None:
+                raise UserError(
+                    f"--{flag} has no effect here: it belongs to --model=keras:NAME; "
+                    "leave it out"
+                )
+        return Workdir(released.model(cli.path(FLAGS.workdir)))
+    if not backbones.is_backbone(FLAGS.model):
+        raise UserError(
+            f"--model={FLAGS.model} is no network of Keras, as keras:EfficientNetV2B0 "
+            "is; give the folder of a run as --workdir"
+        )
+    weights = FLAGS.encoder_weights or backbones.IMAGENET
+    models.check(FLAGS.model, weights)
+    if "dataset" not in FLAGS:
+        return protocols.untrained(FLAGS.model, weights)
+    if FLAGS.dataset is None:
+        raise UserError(
+            f"--model={FLAGS.model} is tested on data; give --dataset, one of "
+            f"{', '.join(protocols.DATASETS)}"
+        )
+    config = protocols.untrained(FLAGS.model, weights, FLAGS.dataset, _prepared())
+    methods.check(config)
     return config
 
 

@@ -27,3 +27,9 @@ class Encoder(Remembered, keras.Model):
         """Returns the untrained encoder that a config asks for."""
         del config
         return cls()
+
+    def initialize(self) -> None:
+        """Loads the weights that a run begins with, where they are not drawn.
+
+        It is called once it is built, and not if the weights come from a checkpoint.
+        """

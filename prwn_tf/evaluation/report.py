@@ -4,8 +4,9 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prwn_tf import config_json, files, methods
+from prwn_tf import backbones, config_json, files, methods
 from prwn_tf.config import ASKED, EpisodeSpec, TrainConfig
+from prwn_tf.data.sets import facts
 from prwn_tf.evaluation.evaluate import Evaluation
 
 
@@ -37,7 +38,20 @@ def result(
         "train_spec": config_json.to_dict(methods.training_spec(config)),
         "test_spec": config_json.to_dict(config.test),
         "losses": dict(losses),
+        **warning(config),
         "test": [evaluation.row() for evaluation in test],
+    }
+
+
+def warning(config: TrainConfig) -> dict[str, str]:
+    """Returns what a reader of a config's numbers must know, under "warning", if so."""
+    if config.dataset not in facts.FROM_IMAGENET or not backbones.knows_imagenet(
+        config.encoder, config.backbone.weights
+    ):
+        return {}
+    return {
+        "warning": f"{config.encoder} was trained on ImageNet and has seen the test "
+        f"classes of {config.dataset}: its accuracy is not that on new classes"
     }
 
 

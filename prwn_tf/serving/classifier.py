@@ -43,8 +43,9 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     a list of arrays, file paths or encoded images, one of these, or a folder.
 
     Args:
-        model: the name of a released model (`prwn_tf.released.MODELS`), the folder of
-            an export or of a finished run, or what the constructors below made.
+        model: the name of a released model (`prwn_tf.released.MODELS`), a network of
+            Keras as "keras:EfficientNetV2B0", which needs no training, the folder of an
+            export or of a finished run, or what the constructors below made.
         adapt: what unlabelled images do in `fit`: nothing ("none"), move the
             prototypes ("refine"), or only those do that the walk trusts ("filter")
             or that belong to a class ("gate"). By default "auto": what did best on
@@ -81,6 +82,11 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def from_workdir(cls, path: str | os.PathLike, **settings: Any):
         """Returns a classifier with the model of a finished run, without its data."""
         return cls(models.open_workdir(path), **settings)
+
+    @classmethod
+    def from_keras(cls, name: str, weights: str = "imagenet", **settings: Any):
+        """Returns one with a network "keras:NAME", its weights published or a file."""
+        return cls(models.open_model(name, weights), **settings)
 
     @classmethod
     def from_model(

@@ -1,4 +1,4 @@
-"""Models that are ready to embed images: an export, a run's workdir, or in memory."""
+"""Models that are ready to embed images: exported, a run's, in memory, or Keras'."""
 
 import os
 import pathlib
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prwn_tf import config_json, files, released
+from prwn_tf import backbones, config_json, files, protocols, released
 from prwn_tf.data import tree
 from prwn_tf.encoders.batches import images_at_once
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation import calibration
 from prwn_tf.evaluation.calibration import Calibration
+from prwn_tf.runs import Source
 from prwn_tf.serving import manifest
 from prwn_tf.serving.preprocess import Preprocess
+from prwn_tf.training.workdir import Workdir
 
 if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
@@ -28,21 +30,25 @@ class ServedModel:
     """Embeds images; safe to use from several threads.
 
     Attributes:
-        path: where it was opened; None if it was in memory.
+        path: where it was opened, or the name of a network of Keras; None if it was in
+            memory.
         preprocess: what images go through first.
         about: what is known of it, as in an export's manifest.
         signatures: what it can be exported as; None of an export.
+        weights: of a network of Keras, as --encoder_weights names them.
     """
 
     def __init__(
         self,
-        path: pathlib.Path | None,
+        path: pathlib.Path | str | None,
         embed: Callable[[np.ndarray], np.ndarray],
         preprocess: Preprocess,
         about: dict[str, Any],
         signatures: "Signatures | None" = None,
+        weights: str = backbones.IMAGENET,
     ):
         self.path = path
+        self.weights = weights
         self.preprocess = preprocess
         self.about = about
         self.signatures = signatures
@@ -82,7 +88,7 @@ class ServedModel:
     def __reduce__(self):
         if self.path is None:
             raise TypeError("a model in memory cannot be pickled; use one thread")
-        return open_model, (self.path,)
+        return open_model, (self.path, self.weights)
 
     def __repr__(self) -> str:
         method, dataset = self.about.get("method"), self.about.get("dataset")
@@ -94,8 +100,12 @@ class ServedModel:
         )
 
 
-def check(path: pathlib.Path) -> None:
-    """Raises unless a folder holds a model of ours; loads nothing."""
+def check(path: pathlib.Path | str, weights: str = backbones.IMAGENET) -> None:
+    """Raises unless a folder holds a model of ours, or Keras has it; loads nothing."""
+    if backbones.is_backbone(str(path)):
+        backbones.check(str(path))
+        backbones.check_weights(weights)
+        return
     files.check_name(path)
     if path.is_file():
         if tree.beginning(path).startswith(KERAS_FILES):
@@ -124,21 +134,34 @@ def served(model: "ServedModel | FewShotModel | str | os.PathLike") -> ServedMod
     return open_model(model) if named else from_model(model)
 
 
-def open_model(path: str | pathlib.Path) -> ServedModel:
-    """Opens a released model by its name, or the one in a folder, of either kind."""
-    path = released.model(path)
-    check(path)
+def open_model(
+    path: str | pathlib.Path, weights: str = backbones.IMAGENET
+) -> ServedModel:
+    """Opens a model by its name, released or Keras', or the one in a folder.
+
+    Args:
+        weights: of a network of Keras, as --encoder_weights names them.
+    """
+    path = str(path) if backbones.is_backbone(str(path)) else released.model(path)
+    check(path, weights)
+    if isinstance(path, str):
+        return _open(path, protocols.untrained(path, weights), weights)
     return open_export(path) if manifest.is_export(path) else open_workdir(path)
 
 
 def open_workdir(path: str | pathlib.Path) -> ServedModel:
     """Opens the model of a finished run; its data is not needed."""
+    path = pathlib.Path(path)
+    return _open(path, Workdir(path))
+
+
+def _open(path: pathlib.Path | str, source: Source, *weights: str) -> ServedModel:
+    """Opens the model that a source describes."""
     from prwn_tf.serving import signatures as signatures_lib
 
-    path = pathlib.Path(path)
-    signatures, about = signatures_lib.load_run(path)
+    signatures, about = signatures_lib.load(source)
     embed = _on_arrays(signatures.functions["embed"])
-    return ServedModel(path, embed, signatures.preprocess, about, signatures)
+    return ServedModel(path, embed, signatures.preprocess, about, signatures, *weights)
 
 
 def open_export(path: str | pathlib.Path) -> ServedModel:

@@ -13,6 +13,7 @@ from prwn_tf.evaluation import calibration as calibration_lib
 from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.heads.base import Head
 from prwn_tf.model import FewShotModel
+from prwn_tf.runs import Source
 from prwn_tf.serving import answers, manifest
 from prwn_tf.serving.answers import ServedClasses
 from prwn_tf.serving.preprocess import Preprocess
@@ -141,22 +142,24 @@ class Signatures:
         return manifest.fingerprint(self.preprocess, weights)
 
 
-def load_run(path: pathlib.Path) -> tuple[Signatures, dict[str, Any]]:
-    """Loads the model of a finished run, and what its export says of it."""
-    workdir = Workdir(path)
-    preprocess = Preprocess.from_config(workdir.load_config())
-    workdir.check_finished()
-    trained = runs.load_model(workdir)
-    calibration = calibration_lib.read(workdir.calibration)
+def load(source: Source) -> tuple[Signatures, dict[str, Any]]:
+    """Loads a finished run or an untrained model, and what its export says of it."""
+    preprocess = Preprocess.from_config(runs.config_of(source))
+    is_run = isinstance(source, Workdir)
+    if is_run:
+        source.check_finished()
+    trained = runs.load_model(source)
+    calibration = calibration_lib.read(source.calibration) if is_run else None
     if calibration and trained.model.head.uses_unlabeled:
         calibration = calibration.without("none")  # which is not what is served
     signatures = Signatures(trained.model, preprocess, calibration)
+    rows = _accuracy_rows(source.result, trained.model.head) if is_run else []
     about = {
-        "method": trained.config.method,
-        "dataset": trained.config.dataset,
+        "method": trained.name,
+        "dataset": trained.learned_from,
         "step": trained.step,
         **signatures.about(),
-        "accuracy": _accuracy_rows(workdir.result, trained.model.head),
+        "accuracy": rows,
         "config": config_json.to_dict(trained.config),
     }
     return signatures, about

@@ -97,6 +97,7 @@ class Checkpoints:
             )
         state = self._state if "means" in parts else self._without_means
         state.restore(path).assert_consumed()
+        weights.refresh(self._model)
 
 
 def _parts(model: FewShotModel) -> dict[str, tf.train.Checkpoint]:

@@ -24,6 +24,7 @@ def restore(directory: pathlib.Path, model: keras.Model, select: str = "last") -
 
     def read(path: str) -> None:
         state.read(path).expect_partial().assert_existing_objects_matched()
+        refresh(model)
 
     help_text = "give the workdir of a finished run"
     return first_readable(directory, select, read, help_text).step
@@ -42,6 +43,7 @@ def restore_encoder(checkpoint: pathlib.Path, encoder: keras.Model) -> None:
     try:
         read = state.read(str(checkpoint))
         read.expect_partial().assert_existing_objects_matched()
+        refresh(encoder)
     # TensorFlow answers damage by whatever error its place in the file leads to.
     except Exception as error:
         reason = str(error).splitlines()[0][:MAX_REASON]
@@ -49,6 +51,17 @@ def restore_encoder(checkpoint: pathlib.Path, encoder: keras.Model) -> None:
             f"checkpoint {checkpoint} cannot be read: {reason}; choose another "
             "--init_from"
         ) from error
+
+
+def refresh(model: keras.Model) -> None:
+    """Has layers notice new values of their variables.
+
+    Keras' Normalization computes with copies of its variables, and a checkpoint does
+    not tell it.
+    """
+    for layer in tf.train.TrackableView(model).descendants():
+        if isinstance(layer, keras.layers.Normalization) and layer.variables:
+            layer.finalize_state()
 
 
 def first_readable(

@@ -1,7 +1,11 @@
 import csv
+import dataclasses
 
 import numpy as np
+import pytest
 
+from prwn_tf import backbones, protocols
+from prwn_tf.backbones import BackboneConfig
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.evaluation import report
 from prwn_tf.evaluation.evaluate import Evaluation
@@ -50,3 +54,30 @@ def test_columns_of_episodes_are_named_by_what_differs(tmp_path):
     assert rows[1] == ["1", "0.500000", "0.750000", "0.500000", "0.750000"]
     report.write_episodes(path, evaluations(SPECS[:1], ["none"]))
     assert path.read_text().splitlines()[0] == "episode,accuracy_none"
+
+
+PUBLISHED = f"~/.keras/models/{backbones.networks()['VGG16'].file}"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "encoder", "weights", "warned"),
+    [
+        ("mini", "keras:VGG16", "imagenet", True),
+        ("tiered", "keras:VGG16", PUBLISHED, True),
+        ("tiered", "keras_hub:vgg_16", "imagenet", True),
+        ("mini", "keras:VGG16", "none", False),
+        ("mini", "keras:VGG16", "mine.h5", False),
+        ("mini", "conv4", "imagenet", False),
+        ("omniglot", "keras:VGG16", "imagenet", False),
+    ],
+)
+def test_an_encoder_that_has_seen_the_test_classes(dataset, encoder, weights, warned):
+    config = dataclasses.replace(
+        protocols.protocol(protocols.Task(dataset, "prwn")),
+        encoder=encoder,
+        backbone=BackboneConfig(weights),
+    )
+    result = report.result(config, 1, 1.0, [], {})
+    assert ("warning" in result) == warned
+    if warned:
+        assert f"seen the test classes of {dataset}" in result["warning"]

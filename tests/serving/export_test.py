@@ -16,6 +16,7 @@ from prwn_tf.errors import StorageError, UserError
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.serving import export as export_lib
 from prwn_tf.serving import manifest, models, signatures
+from prwn_tf.training.workdir import Workdir
 from tests.oracle import encoder as encoder_oracle
 from tests.oracle import gate as gate_oracle
 from tests.oracle import prototypes as oracle
@@ -298,7 +299,7 @@ def test_two_exports_to_one_folder(workdir, tmp_path):
 
 def test_heads_with_a_way_of_their_own_are_exported_as_prototypes(tmp_path):
     run = made.write_run(tmp_path / "run", "soft_kmeans")
-    _, about = signatures.load_run(run)
+    _, about = signatures.load(Workdir(run))
     assert [row["adapt"] for row in about["accuracy"]] == ["refine"]
 
 
@@ -338,7 +339,7 @@ def test_damaged_weights_are_passed_over(workdir, tmp_path):
         content = path.read_bytes()
         newer = path.name.replace(f"-{made.STEP}.", f"-{made.STEP + 1}.")
         path.with_name(newer).write_bytes(content[: len(content) // 2])
-    _, about = signatures.load_run(run)
+    _, about = signatures.load(Workdir(run))
     assert about["step"] == made.STEP
 
 
@@ -348,4 +349,4 @@ def test_points_of_a_plane_are_no_images(workdir, tmp_path):
     toy = values | {"dataset": "spiral", "image_shape": [1, 1, 2], "encoder": "mlp"}
     files.write_json(run / "config.json", toy)
     with pytest.raises(UserError, match="not square images"):
-        signatures.load_run(run)
+        signatures.load(Workdir(run))

@@ -259,3 +259,35 @@ def test_what_lies_in_a_list_or_is_random_is_kept(tmp_path):
     assert Checkpoints(tmp_path, other).restore().step == 3
     for each in expected:
         np.testing.assert_array_equal(other(images, training=True), each)
+
+
+class Normalized(keras.Model):
+    """An encoder that begins as some of Keras do: with averages of its data."""
+
+    def build(self, input_shape):
+        self.normalization = keras.layers.Normalization()
+        self.normalization.build(input_shape)
+
+    def call(self, images, training=False):
+        return tf.reshape(self.normalization(images), [-1, 4])
+
+    def compute_output_shape(self, input_shape):
+        return input_shape[0], 4
+
+
+def test_a_normalization_notices_what_is_restored(tmp_path):
+    def model():
+        made = FewShotModel(Normalized(), PrototypeHead())
+        made.build((None, 2, 2, 1))
+        made.compile(optimizer=keras.optimizers.Adam())
+        made.build_optimizers()
+        return made
+
+    images = np.random.default_rng(0).random((5, 2, 2, 1), np.float32)
+    first, trained, used = model(), model(), model()
+    first.encoder.normalization.adapt(images)
+    Checkpoints(tmp_path, first).save(1)
+    Checkpoints(tmp_path, trained).restore()
+    weights.restore(tmp_path, used)
+    for restored in (trained, used):
+        np.testing.assert_allclose(restored(images), first(images), atol=1e-6)
