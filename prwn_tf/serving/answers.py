@@ -149,8 +149,11 @@ def _knots(
     shots = sorted({fit.shot for fit in calibration.fits}) if calibration else [1]
     values = np.full((len(shots), 5), np.nan, np.float32)
     for row, shot in zip(values, shots, strict=True):
-        if calibration and (temperature := calibration.temperature(adapt, shot)):
+        # Without assignments in conditions, of which AutoGraph warns.
+        temperature = calibration and calibration.temperature(adapt, shot)
+        if temperature:
             row[0] = math.log(temperature)
-        if calibration and (novelty := calibration.novelty(adapt, shot)):
+        novelty = calibration and calibration.novelty(adapt, shot)
+        if novelty:
             row[1:] = [getattr(novelty, name) for name in LogisticCurve._fields]
     return np.log(shots).astype(np.float32), values
