@@ -44,7 +44,7 @@ def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, meth
     result = program.run("evaluate", f"--workdir={tmp_path}", f"--data_dir={data_dir}")
     assert result.returncode == 0, result.stderr
     [row] = json.loads((tmp_path / "evaluation.json").read_text())
-    assert row == stored["test"][0] | {"split": "test", "step": 4}
+    assert row == stored["test"][0] | {"split": "test", "step": 4, "eval_seed": 0}
     own = methods.METHODS[method].uses_unlabeled
     assert row["semi_supervised"] == own
     assert ("semi-supervised: the head's own way" in result.stdout) == own
@@ -68,7 +68,9 @@ def test_graphs_name_the_rows_in_which_queries_answer_one_another(tmp_path, data
     )
     assert result.returncode == 0, result.stderr
     rows = json.loads((tmp_path / "evaluation.json").read_text())
-    assert rows[:2] == [row | {"split": "test", "step": 4} for row in stored["test"]]
+    assert rows[:2] == [
+        row | {"split": "test", "step": 4, "eval_seed": 0} for row in stored["test"]
+    ]
     assert [row["distractors"] for row in rows] == [0, 0, 2, 2]
     assert "transductive" in result.stdout
 

@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from prwn_tf.config import ADAPTATIONS
 from tests.children import child
 from tests.cli import program
 from tests.data import made
@@ -39,7 +40,7 @@ def begun(workdir, data_dir, pretrained, **changes) -> list[str]:
 def test_it_is_a_run_like_any_other(pretrained):
     stored = json.loads((pretrained / "result.json").read_text())
     assert stored["train_spec"] == {"batch_size": 16}
-    assert [row["adapt"] for row in stored["test"]] == ["none", "refine", "filter"]
+    assert [row["adapt"] for row in stored["test"]] == list(ADAPTATIONS)
     config = json.loads((pretrained / "config.json").read_text())
     assert config["classifier"] == {"batch_size": 16, "classes": 400}
     steps = [step for step, _ in harness.curve(pretrained, "train/classification")]
