@@ -7,11 +7,12 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf import build, protocols
+from prwn_tf.config import ADAPTATIONS
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.head_parts import ClassifierConfig
+from prwn_tf.heads.adapted import AdaptedHead
 from prwn_tf.heads.base import EmbeddedEpisode
 from prwn_tf.heads.linear import LinearHead
-from prwn_tf.heads.prototypes import PrototypeHead
 from tests import modes
 from tests.heads.answers import scores_of
 
@@ -59,8 +60,8 @@ def test_a_mini_batch_is_asked_for_training_classes(head, mode):
 
 def test_an_episode_is_answered_by_prototypes(head):
     episode = points(2, 3, 3), points(4, 3), points(6, 3)
-    for adapt in ("none", "refine", "filter"):
-        expected = scores_of(PrototypeHead(adapt), *episode)
+    for adapt in ADAPTATIONS:
+        expected = scores_of(AdaptedHead(adapt), *episode)
         np.testing.assert_array_equal(
             scores_of(head.adapted(adapt), *episode), expected
         )
