@@ -20,6 +20,9 @@ from prwn_tf.walk.arithmetic import Arithmetic, Logarithms, Probabilities
 # more than 2048 points. With fewer, the whole step is held in 0.15 GB, gradients
 # included, and takes half the time.
 HELD = 2**22
+# Rows of a tile, at least. Every tile looks at all points anew, which would take more
+# time than its own numbers if it had a few rows.
+ROWS = 256
 
 
 class WalkLosses(NamedTuple):
@@ -39,7 +42,7 @@ def walk_losses(
     smoothing: float = 0.1,
     self_loop_penalty: float = 1e9,
     similarity: graph.Similarity = graph.nearness,
-    held: int = HELD,
+    held: int | None = None,
 ) -> WalkLosses:
     """Returns the losses of a walk from prototypes [N, D] through points [U, D].
 
@@ -47,7 +50,8 @@ def walk_losses(
     counts by logarithms, which takes N times as long.
 
     Args:
-        held: numbers of the point-to-point step that are held at once.
+        held: numbers of the point-to-point step that are held at once; by default
+            `HELD`, or `ROWS` of its rows.
 
     Example:
         >>> losses = walk_losses(tf.eye(2) * 9, tf.repeat(tf.eye(2) * 9, 5, axis=0))
@@ -97,7 +101,7 @@ def _homes(
     points: tf.Tensor,
     log_steps: tiles.LogSteps,
     steps: int,
-    held: int,
+    held: int | None,
     arithmetic: Arithmetic,
 ) -> list[tf.Tensor]:
     """Returns T(t)_jj for t = 0..steps, each [N], in numbers of an arithmetic."""
@@ -115,7 +119,9 @@ def _homes(
     return homes
 
 
-def _rows_held(leave: tf.TensorShape, held: int, arithmetic: Arithmetic) -> int | None:
+def _rows_held(
+    leave: tf.TensorShape, held: int | None, arithmetic: Arithmetic
+) -> int | None:
     """Returns how many rows of the point-to-point step to hold; None for all of them.
 
     Sizes that are unknown until the graph runs are taken to be small.
@@ -123,7 +129,9 @@ def _rows_held(leave: tf.TensorShape, held: int, arithmetic: Arithmetic) -> int 
     if not leave.is_fully_defined():
         return None
     *episodes, ways, points = leave
-    row = math.prod(episodes) * points * arithmetic.numbers(ways)
+    row = math.prod(episodes) * points
+    held = held or max(HELD, ROWS * row)
+    row *= arithmetic.numbers(ways)
     return None if row * points <= held else max(1, held // row)
 
 

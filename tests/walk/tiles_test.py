@@ -9,6 +9,7 @@ from prwn_tf.heads.base import Answer, EmbeddedEpisode
 from prwn_tf.regularizers.base import Context
 from prwn_tf.regularizers.walk import Walk
 from prwn_tf.walk import graph, losses
+from prwn_tf.walk.arithmetic import Logarithms, Probabilities
 from tests import modes
 from tests.oracle import walk as oracle
 
@@ -144,6 +145,16 @@ def test_the_size_of_the_graph_decides(monkeypatch):
         for smoothing in (0.1, 0.0):
             walk(points(2, 3), points(number, 3), 30 * 30, smoothing=smoothing)
     assert tiled == [15, 29, 14]  # logarithms hold a number for each prototype
+
+
+def test_a_tile_has_rows_enough():
+    def rows(points, arithmetic):
+        return losses._rows_held(tf.TensorShape([20, points]), None, arithmetic)
+
+    assert rows(2_048, Probabilities) is None
+    assert rows(4_096, Probabilities) == 1_024
+    assert rows(100_000, Probabilities) == 256
+    assert rows(100_000, Logarithms) == 12  # of as many numbers
 
 
 def test_the_regularizer_walks_in_tiles():
