@@ -1,6 +1,7 @@
 """The published settings of each data set and method: defaults behind unset flags.
 
-Where a source is silent the decision is ours and marked so, or stands in the README.
+Where a source is silent the decision is ours and marked so, or stands in
+docs/differences.md.
 """
 
 import dataclasses

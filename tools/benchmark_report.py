@@ -1,4 +1,4 @@
-"""The tables of the benchmark as they stand in the README."""
+"""The tables of the benchmark as they stand in docs/speed.md."""
 
 import math
 from collections.abc import Mapping, Sequence
