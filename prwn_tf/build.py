@@ -47,6 +47,8 @@ def trainable_model(config: TrainConfig) -> FewShotModel:
             rate = factor * config.optimizer.learning_rate
             own = dataclasses.replace(config.optimizer, learning_rate=rate)
             model.head_optimizer = _scaled(build_optimizer(own), config)
+        for player in model.players:
+            player.optimizer = _scaled(player.optimizer, config)
         model.build_optimizers()
     return model
 

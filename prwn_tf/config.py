@@ -24,6 +24,7 @@ from prwn_tf.parts import (
     Conv4Config,
     EgnnConvConfig,
     EntropyConfig,
+    GanConfig,
     MlpConfig,
     ResNet12Config,
     VatConfig,
@@ -104,6 +105,7 @@ class TrainConfig(Settings):
     vat: VatConfig = part(VatConfig)
     entropy: EntropyConfig = part(EntropyConfig)
     association: AssociationConfig = part(AssociationConfig)
+    gan: GanConfig = part(GanConfig)
     classifier: ClassifierConfig = part(ClassifierConfig)
     kmeans: KMeansConfig = part(KMeansConfig)
     feat: FeatConfig = part(FeatConfig)

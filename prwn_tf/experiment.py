@@ -1,7 +1,9 @@
 """One run from its config to its result: trains, validates, tests, resumes."""
 
 import dataclasses
+import functools
 import logging
+import math
 import pathlib
 import sys
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from prwn_tf.config import EpisodeSpec, TrainConfig
 from prwn_tf.data.store.reader import ClassStore, training_store
 from prwn_tf.episodes import pipeline
 from prwn_tf.episodes import pools as pools_lib
+from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.evaluation import calibration as calibration_lib
 from prwn_tf.evaluation import fit, report
 from prwn_tf.evaluation.calibration import Calibration
@@ -52,7 +55,7 @@ class Experiment:
                 curves.settings(self.config)
                 if self.stores["train"].visible:
                     spec = methods.training_spec(self.config)
-                    curves.episode(next(iter(self._episodes(0))), spec)
+                    curves.episode(self._first_episode, spec)
             loop.train(
                 self.model,
                 self._episodes,
@@ -92,6 +95,10 @@ class Experiment:
         self.workdir.describe(self.config, self.stores, flags_text)
         return 0
 
+    @functools.cached_property
+    def _first_episode(self) -> Episode:
+        return next(iter(self._episodes(0)))
+
     def _episodes(self, start: int) -> tf.data.Dataset:
         return pipeline.episodes(
             training_store(self.stores),
@@ -117,6 +124,9 @@ class Experiment:
                 len(evaluation.accuracies),
             ),
         )
+        if self.stores["train"].visible:
+            drawn = self.model.pictures(self._first_episode)
+            curves.drawn(step, self._first_episode, drawn)
         self.checkpoints.save_best(step, evaluation.accuracy)
         # Not `print`, which would write into the progress bar.
         episodes = self.config.validation_episodes
@@ -193,6 +203,7 @@ def run(
     for text in report.warning(config).values():
         logging.warning(text)
     experiment = create(config, workdir, stores)
+    print(f"parameters:        {_parameters(experiment.model)}")
     step = experiment.train(flags_text)
     return step, experiment.test()
 
@@ -218,3 +229,14 @@ def create(
             for split in ("val", "test")
         },
     )
+
+
+def _parameters(model: FewShotModel) -> str:
+    """Returns how many numbers each part of a model learns, in words."""
+    parts = {"encoder": model.encoder, "head": model.head}
+    parts |= {type(term).__name__.lower(): term for term in model.regularizers}
+    counts = {
+        name: sum(math.prod(each.shape) for each in part.trainable_variables)
+        for name, part in parts.items()
+    }
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)

@@ -53,6 +53,8 @@ METHODS = {
     "prwn": Method(_PROTOTYPES, ("walk",)),
     "pn_vat": Method(_PROTOTYPES, ("vat", "entropy")),
     "association": Method(_PROTOTYPES, ("association",)),
+    # Published on MAML and on relation networks; on prototypes it is ours.
+    "metagan": Method(_PROTOTYPES, ("gan",)),
     "classifier": Method(
         "prwn_tf.heads.linear:LinearHead", trained_as="ye2020_classes", batches=True
     ),
@@ -153,17 +155,23 @@ def _check_known(name: str, value: str, known: Collection[str]) -> None:
 
 
 def _check_images(config: TrainConfig) -> None:
-    """Raises if images are none that the encoder can embed."""
+    """Raises if images are none that the encoder, or a term of the loss, can take."""
     if backbones.is_backbone(config.encoder):
         size = config.backbone.size
         backbones.check_images(config.encoder, size, config.image_shape)
-    needed = getattr(config.part(config.encoder), "smallest_image", 1)
     smallest = min(config.image_shape[:2])
-    if smallest < needed:
-        raise UserError(
-            f"--encoder={config.encoder} needs images of {needed} pixels at least, and "
-            f"{config.dataset} has {smallest}; use --encoder=mlp"
-        )
+    parts = {f"--encoder={config.encoder}": (config.encoder, "use --encoder=mlp")}
+    for name in config.terms:
+        flag = f"--{config.part(name).name}_weight"
+        parts[flag] = (name, f"set {flag}=0")
+    for flag, (name, remedy) in parts.items():
+        # The settings of an encoder of the user's own may be none.
+        needed = getattr(config.part(name), "smallest_image", 1)
+        if smallest < needed:
+            raise UserError(
+                f"{flag} needs images of {needed} pixels at least, and "
+                f"{config.dataset} has {smallest}; {remedy}"
+            )
 
 
 def architecture(config: TrainConfig) -> str:

@@ -1,7 +1,7 @@
 """FewShotModel: an encoder, a head and regularizers, trained episode by episode."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import keras
 import tensorflow as tf
@@ -11,9 +11,10 @@ from prwn_tf.episodes import resplits
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import EmbeddedEpisode, Head
 from prwn_tf.notebook import NotebookModel
-from prwn_tf.regularizers.base import Context, Regularizer
+from prwn_tf.regularizers.base import Context, Regularizer, Terms
 
 Logs = dict[str, tf.Tensor]
+T = TypeVar("T")
 
 
 class OptimizerGroup(NamedTuple):
@@ -75,12 +76,15 @@ class FewShotModel(NotebookModel):
         return [term for term in self.regularizers if term.optimizer is not None]
 
     @property
+    def objectives(self) -> list[str]:
+        """What is minimised, by its name in reports: the common loss, the players'."""
+        return ["loss", *(player.own_name for player in self.players)]
+
+    @property
     def optimizer_groups(self) -> list[OptimizerGroup]:
         """Who moves what: the common optimizer, the head's own if any, the players'."""
         groups = [
-            OptimizerGroup(
-                f"player_{place}", player.optimizer, player.trainable_variables
-            )
+            OptimizerGroup(f"player_{place}", player.optimizer, player.own_variables)
             for place, player in enumerate(self.players)
         ]
         if self.head_optimizer is not None:
@@ -119,14 +123,8 @@ class FewShotModel(NotebookModel):
         groups = self.optimizer_groups
         with tf.GradientTape(persistent=len(groups) > 1) as tape:
             contexts = self._contexts(episode, training=True)
-            losses, statistics = self._terms(contexts)
+            losses, statistics, own_losses = self._terms(contexts)
             total = tf.add_n(list(losses.values()))
-            own_losses = {
-                player.own_name: tf.add_n(
-                    [_mean([player.own_loss(c) for c in contexts]), *player.losses]
-                )
-                for player in self.players
-            }
             common = [total] * (len(groups) - len(own_losses))
             objectives = [
                 self._shared(group.optimizer, loss)
@@ -151,31 +149,45 @@ class FewShotModel(NotebookModel):
 
     def test_step(self, episode: Episode) -> Logs:
         """Returns the same terms, with the encoder as it is at test time."""
-        losses, statistics = self._terms(self._contexts(episode, training=False))
+        losses, statistics, _ = self._terms(self._contexts(episode, training=False))
         total = tf.add_n(list(losses.values()))
         return self._report({"loss": total, **losses, **statistics})
 
-    def _terms(self, contexts: Sequence[Context]) -> tuple[Logs, Logs]:
-        """Returns the terms of the common loss, and the statistics beside them."""
+    def pictures(self, episode: Episode) -> dict[str, tf.Tensor]:
+        """Returns what the regularizers draw of an episode, by name: [n, H, W, C]."""
+        episode, drawn = episode.with_images(to_float), {}
+        for regularizer in self.regularizers:
+            drawn |= regularizer.pictures(episode)
+        return drawn
+
+    def _terms(self, contexts: Sequence[Context]) -> tuple[Logs, Logs, Logs]:
+        """Returns terms of the common loss, statistics beside them, players' losses."""
         each = [self._task_terms(context) for context in contexts]
-        losses, statistics = (_means(logs) for logs in zip(*each, strict=True))
-        players = {id(player) for player in self.players}
+        losses, statistics, own_losses = (
+            _means(logs) for logs in zip(*each, strict=True)
+        )
+        for player in self.players:
+            name = player.own_name
+            own_losses[name] = tf.add_n([own_losses[name], *player.losses])
         parts = [self.encoder, self.head]
-        parts += [term for term in self.regularizers if id(term) not in players]
+        parts += [term for term in self.regularizers if term.optimizer is None]
         decay = [loss for part in parts for loss in part.losses]
         losses["weight_decay"] = tf.add_n(decay or [tf.constant(0.0)])
-        return losses, statistics
+        return losses, statistics, own_losses
 
-    def _task_terms(self, context: Context) -> tuple[Logs, Logs]:
-        """Returns what one task adds to the common loss, and its statistics."""
+    def _task_terms(self, context: Context) -> tuple[Logs, Logs, Logs]:
+        """Returns what one task adds to all that `_terms` returns."""
         labels = context.episode.labels
         losses = dict(self.head.loss(context.embedded, context.answer, labels))
         statistics = {"accuracy": accuracy(context.answer.scores, labels)}
+        own_losses = {}
         for regularizer in self.regularizers:
             terms = regularizer.terms(context)
             losses.update(terms.losses)
             statistics.update(terms.statistics)
-        return losses, statistics
+            if regularizer.optimizer is not None:
+                own_losses[regularizer.own_name] = _own_loss(regularizer, terms)
+        return losses, statistics, own_losses
 
     def _contexts(self, episode: Episode, training: bool) -> list[Context]:
         """Embeds an episode once, for one task, or in training for several."""
@@ -209,7 +221,8 @@ class FewShotModel(NotebookModel):
             episode=episode,
             embedded=embedded,
             answer=self.head.answer(embedded, training),
-            embed=lambda altered: self._embed_aside(altered, training),
+            embed=lambda altered: self._aside(self._embed, altered, training),
+            embed_images=lambda images: self._aside(self, images, training),
             classify=lambda points: self.head.classify(embedded, points, training),
             step=tf.cast(episode.index, tf.int32),
         )
@@ -239,15 +252,15 @@ class FewShotModel(NotebookModel):
             support, tf.reshape(queries, [way * query, size]), unlabeled
         )
 
-    def _embed_aside(self, episode: Episode, training: bool) -> EmbeddedEpisode:
-        """Embeds an episode and leaves the encoder's averages as they were before.
+    def _aside(self, embed: Callable[..., T], images: Any, training: bool) -> T:
+        """Embeds something and leaves the encoder's averages as they were before.
 
         Put back afterwards, because this holds for layers of any kind: Keras' batch
         norm has no way to use batch statistics without recording them.
         """
         averages = self.encoder.non_trainable_variables
         before = [tf.identity(average) for average in averages]
-        embedded = self._embed(episode, training)
+        embedded = embed(images, training=training)
         for average, value in zip(averages, before, strict=True):
             average.assign(value)
         return embedded
@@ -260,6 +273,13 @@ class FewShotModel(NotebookModel):
 
 def _mean(values: Sequence[tf.Tensor]) -> tf.Tensor:
     return tf.add_n(values) / len(values)
+
+
+def _own_loss(player: Regularizer, terms: Terms) -> tf.Tensor:
+    """Returns what a player minimises in one task."""
+    if terms.own_loss is None:
+        raise TypeError(f"{type(player).__name__} has an optimizer and no own_loss")
+    return terms.own_loss
 
 
 def _means(logs: Sequence[Logs]) -> Logs:

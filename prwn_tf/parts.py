@@ -209,3 +209,37 @@ class AssociationConfig(Term):
     visit_weight: float = setting(
         1.0, "Association: weight of visiting all points.", "[0, inf)"
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class GanConfig(Term):
+    """A generator of images that plays against the classifier (MetaGAN).
+
+    Its Adam is that of a public description of MetaGAN, said to be the paper's; so are
+    the sizes at 28 pixels.
+
+    Attributes:
+        loss: "features" has generated images match the mean embedding of the unlabelled
+            ones, "realness" has them taken for real.
+    """
+
+    name: ClassVar = "gan"
+    implementation: ClassVar = "prwn_tf.regularizers.gan:Gan"
+    smallest_image: ClassVar = 8  # the generator halves it once at least
+
+    weight: float = setting(
+        1.0, "Weight of telling real images from generated ones (MetaGAN).", "[0, inf)"
+    )
+    fake_weight: float = setting(
+        1.0, "GAN: weight of generated images beside the unlabelled.", "[0, inf)"
+    )
+    loss: str = setting(
+        "features", "GAN: what the generator minimises.", ("features", "realness")
+    )
+    noise: int = setting(100, "GAN: random numbers behind an image.", "[1, 4096]")
+    channels: int = setting(
+        64, "GAN: a fourth of the channels of the smallest maps.", "[1, 1024]"
+    )
+    rate: float = setting(1e-3, "GAN: Adam's rate for the generator.", "(0, inf)")
+    beta_1: float = setting(0.5, "GAN: its first beta.", "[0, 1)")
+    beta_2: float = setting(0.9, "GAN: its second beta.", "[0, 1)")

@@ -79,6 +79,20 @@ def config_of(source: Source) -> TrainConfig:
     return source if isinstance(source, TrainConfig) else source.load_config()
 
 
+def load_whole_model(workdir: Workdir) -> TrainedModel:
+    """Rebuilds the model of a run with all that its training used, as a generator.
+
+    A released model has weights of encoder and head alone, and is refused.
+    """
+    from prwn_tf import build
+    from prwn_tf.training.checkpoints import Checkpoints
+
+    config = workdir.load_config()
+    model = build.trainable_model(build.resolved(config))
+    step = Checkpoints(workdir.checkpoints, model).restore(config.select)
+    return TrainedModel(model, config, step)
+
+
 @dataclasses.dataclass(frozen=True)
 class Run:
     """A finished run under the name that it has in tables and figures."""

@@ -139,12 +139,14 @@ class Part(Settings):
 
     `name` is the part's field in `TrainConfig`, and what its flags begin with.
     `implementation` is where its class is, loaded when a model is built; the class of
-    one's own part names its settings instead.
+    one's own part names its settings instead. `smallest_image` is the shorter side, in
+    pixels, of the smallest image that it can take.
     """
 
     name: ClassVar[str]
     implementation: ClassVar[str] = ""
     group: ClassVar[str] = "encoders and heads"
+    smallest_image: ClassVar[int] = 1
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -153,9 +155,8 @@ class Part(Settings):
 
 
 class EncoderPart(Part):
-    """The settings of an encoder, and the smallest image that it can embed."""
+    """The settings of an encoder."""
 
-    smallest_image: ClassVar[int] = 1  # pixels of its shorter side
     asked_as: ClassVar[str] = ""  # what --encoder says, if not its name
 
 

@@ -72,6 +72,16 @@ def test_a_player_learns_by_its_own_optimizer_alone():
     assert len(common) + len(own) == len(together)
 
 
+def test_a_player_without_a_loss_is_named():
+    class Silent(Rival):
+        def terms(self, context):
+            return super().terms(context)._replace(own_loss=None)
+
+    model = build(PrototypeHead(), [Silent(RivalConfig())])
+    with pytest.raises(TypeError, match="Silent has an optimizer and no own_loss"):
+        model.train_step(episode())
+
+
 def test_the_decay_of_every_part_counts_where_it_learns():
     class Decaying(PrototypeHead):
         def build(self, input_shape):
@@ -90,7 +100,7 @@ def test_the_decay_of_every_part_counts_where_it_learns():
     [player] = model.players
     kernel = player.generator.kernel.numpy()
     [context] = model._contexts(episode(), training=True)
-    own = float(player.own_loss(context)) + 1e-3 * np.sum(kernel**2)
+    own = float(player.terms(context).own_loss) + 1e-3 * np.sum(kernel**2)
     logs = values(model.train_step(episode()))
     assert logs["rival_generator"] == pytest.approx(own, rel=1e-3)
     assert logs["weight_decay"] == 0

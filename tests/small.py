@@ -55,6 +55,7 @@ def make_config(method: str, xla: str, **changes) -> TrainConfig:
     return dataclasses.replace(
         config,
         **kept,
+        gan=dataclasses.replace(config.gan, channels=2),
         train=SPEC,
         classifier=dataclasses.replace(
             config.classifier, batch_size=SPEC.way, classes=CLASSES

@@ -1,8 +1,9 @@
-"""A picture of an episode: what a model learns from and is asked.
+"""Pictures of an episode: what a model learns from and is asked, and what it draws.
 
 A row for each class: support framed green, queries blue, unlabelled images gray. Below
 them the distractor classes, framed red, and images of no class, framed yellow; then a
-legend. A mini-batch is as many rows as columns.
+legend. A mini-batch is as many rows as columns. Images that a model has drawn stand
+beside real ones, framed purple.
 """
 
 import math
@@ -18,12 +19,14 @@ from prwn_tf.spec import BatchSpec
 MIN_PIXELS = 56  # pixels of an image in the picture
 FRAME = 3
 LEGEND_DOTS = 170  # of a letter, across the picture
-GREEN, BLUE, GRAY, RED, YELLOW = (
+HALF, MAX_ROWS = 6, 10  # columns of either kind beside drawn images, and rows
+GREEN, BLUE, GRAY, RED, YELLOW, PURPLE = (
     (40, 160, 60),
     (40, 90, 220),
     (150, 150, 150),
     (220, 40, 40),
     (235, 190, 20),
+    (150, 60, 200),
 )
 
 
@@ -48,6 +51,23 @@ def picture(episode: Episode, spec: EpisodeSpec | BatchSpec) -> np.ndarray:
     extra = _framed(points[spec.class_points :], YELLOW)
     images = _stacked([*rows, *_rows(extra, columns)])
     return np.vstack([images, _legend(spec, images.shape[1])])
+
+
+def beside_drawn(episode: Episode, drawn: np.ndarray) -> np.ndarray:
+    """Returns support and unlabelled images, uint8, and drawn ones: [height, width, 3].
+
+    Args:
+        drawn: [n, H, W, C], numbers in [0, 1].
+    """
+    support, _, points = (np.asarray(part) for part in episode.images)
+    support = support.reshape(-1, *support.shape[2:])
+    made = _framed(np.uint8(np.rint(255 * np.asarray(drawn))), PURPLE)
+    count = HALF * min(MAX_ROWS, math.ceil(len(made) / HALF))
+    blanks = [_blank(made[0])] * count
+    real = [*_framed(support, GREEN), *_framed(points, GRAY), *blanks][:count]
+    made = [*made, *blanks][:count]
+    halves = zip(_rows(real, HALF), _rows(made, HALF), strict=True)
+    return _stacked([[*left, *right] for left, right in halves])
 
 
 def _rows(images: Sequence[np.ndarray], columns: int) -> list[Sequence[np.ndarray]]:

@@ -45,12 +45,13 @@ def train(
         NonFiniteLossError: before anything of that step is saved.
     """
     train_step = compiled_step(model, config)
-    losses, spent = [], 0.0  # running means, and seconds of training, since a report
+    # Running means of what is minimised, and seconds of training, since a report.
+    losses, spent = [], 0.0
     with graceful_stop() as stop, _progress(start, config.episodes) as progress:
         clock = time.monotonic()
         for step, episode in enumerate(episodes_from(start), start + 1):
             logs = train_step(episode)
-            losses.append(logs["loss"])
+            losses.append([logs[name] for name in model.objectives])
             progress.update()
             last, stopping = step == config.episodes, stop.requested
             due = _due(config, step, stopping)
@@ -145,20 +146,28 @@ def _postfix(logs: dict[str, tf.Tensor]) -> str:
 
 
 def _check_finite(
-    losses: Sequence[tf.Tensor], model: FewShotModel, step: int, workdir: Workdir
+    losses: Sequence[Sequence[tf.Tensor]],
+    model: FewShotModel,
+    step: int,
+    workdir: Workdir,
 ) -> None:
     """Raises at the first loss, or after the first step, that is not finite.
 
-    The losses are running means, so all that follow a bad one are bad as well. They
-    are looked at in groups because each look waits for the device. A finite loss may
-    have infinite gradients, and then the weights are what must not be saved.
+    The losses, common and of players, are running means, so all that follow a bad one
+    are bad as well. They are looked at in groups because each look waits for the
+    device. A finite loss may have infinite gradients, and then the weights are what
+    must not be saved.
     """
-    bad = ~np.isfinite(np.array([float(loss) for loss in losses]))
+    bad = ~np.isfinite([[float(each) for each in every] for every in losses])  # [S, O]
     finite_weights = all(np.isfinite(each).all() for each in model.get_weights())
     if not bad.any() and finite_weights:
         return
-    what = "loss is" if bad.any() else "weights are"
-    first = step - len(losses) + 1 + int(np.argmax(bad)) if bad.any() else step
+    what, first = "weights are", step
+    if bad.any():
+        place = int(np.argmax(bad.any(axis=1)))
+        name = model.objectives[int(np.argmax(bad[place]))]
+        what = "loss is" if name == "loss" else f"loss {name} is"
+        first = step - len(losses) + 1 + place
     report = workdir.path / "nan_report.json"
     files.write_json(report, {"step": first, "episode": first - 1})
     raise NonFiniteLossError(

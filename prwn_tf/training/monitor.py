@@ -106,6 +106,14 @@ class Monitor:
         with self._tolerant(), self._writer.as_default(step=0):
             tf.summary.image("episode", picture.picture(episode, spec)[None])
 
+    def drawn(
+        self, step: int, episode: Episode, drawn: Mapping[str, tf.Tensor]
+    ) -> None:
+        """Writes what a model draws of an episode, by name, beside its own images."""
+        with self._tolerant(), self._writer.as_default(step=step):
+            for name, images in drawn.items():
+                tf.summary.image(name, picture.beside_drawn(episode, images)[None])
+
 
 def of_interest(config: TrainConfig) -> dict[str, str | int | float]:
     """Returns the settings in which runs differ most, the first first."""

@@ -53,3 +53,12 @@ def keep_above_median(scores: tf.Tensor) -> tf.Tensor:
     ascending = tf.sort(scores, axis=-1)
     upper = tf.gather(ascending, tf.shape(scores)[-1] // 2, axis=-1)
     return tf.cast(scores >= upper[..., None], scores.dtype)
+
+
+def median(scores: tf.Tensor) -> tf.Tensor:
+    """Returns the middle score, the mean of the middle two if even: [U] -> []."""
+    points = tf.shape(scores)[-1]
+    ascending = tf.sort(scores, axis=-1)
+    lower = tf.gather(ascending, (points - 1) // 2, axis=-1)
+    upper = tf.gather(ascending, points // 2, axis=-1)
+    return (lower + upper) / 2

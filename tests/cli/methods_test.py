@@ -14,6 +14,7 @@ TERMS = {
     "vat": {"vat", "vat_query"},
     "entropy": {"entropy"},
     "association": {"association_walker", "association_visit"},
+    "gan": {"gan_real", "gan_fake", "gan_generator"},
 }
 
 
@@ -31,7 +32,10 @@ def trained(tmp_path, data_dir, **changes) -> dict:
         "tpn",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("pn_vat", "cluster_kmeans", "masked_kmeans", "feat_walk")
+            for name in (
+                *("pn_vat", "metagan", "cluster_kmeans", "masked_kmeans"),
+                "feat_walk",
+            )
         ),
     ],
 )

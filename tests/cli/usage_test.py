@@ -85,7 +85,10 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"association_weight": -1}, ["association_weight must be >= 0"]),
         ({"cluster_radius": 0}, ["cluster_radius must be positive"]),
         ({"mask_power": 3}, ["mask_power must be 1 or 2"]),
-        ({"regularizers": "walk,vatt"}, ["walk, vat, entropy, association", "'vatt'"]),
+        (
+            {"regularizers": "walk,vatt"},
+            ["walk, vat, entropy, association, gan", "'vatt'"],
+        ),
         (
             {"method": "pn_vat", "train_unlabeled": 0},
             ["--vat_weight=1", NO_POINTS],
@@ -111,6 +114,8 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"mask_power": 2}, ["--mask_power has no effect", "--method=masked_kmeans"]),
         ({"method": "pn", "compare": None}, ["--compare", "--method=pn has none"]),
         ({"dataset": "spiral", "encoder": "conv4"}, ["16 pixels", "--encoder=mlp"]),
+        ({"dataset": "spiral", "gan_weight": 1}, ["8 pixels", "set --gan_weight=0"]),
+        ({"gan_loss": "realness"}, ["--gan_loss has no effect", "--gan_weight is 0"]),
         ({"unlabeled": 19}, ["val split has 20 images", "needs 21"]),
         ({"batch_size": 8}, ["--batch_size has no effect", "--method=classifier"]),
         ({"momentum": 0.5}, ["--momentum has no effect", "--optimizer=sgd"]),

@@ -41,6 +41,19 @@ def test_no_unlabelled_images():
     assert marks == [[*picture.GREEN], [*picture.BLUE]]  # the legend
 
 
+def test_drawn_images_stand_beside_real_ones():
+    episode = Episode(images(1, 2, 1), images(2, 2, 3), images(3, 6))
+    drawn = np.full((8, 14, 14, 1), 0.2, np.float32)
+    found = picture.beside_drawn(episode, drawn)
+    assert found.shape == (2 * CELL, 12 * CELL, 3)
+    assert cell(found, 0, 1) == (picture.GREEN, 1)
+    assert cell(found, 0, 2) == cell(found, 1, 1) == (picture.GRAY, 3)
+    assert cell(found, 0, 6) == cell(found, 1, 7) == (picture.PURPLE, 51)
+    assert cell(found, 1, 8) == ((255, 255, 255), 255)
+    many = picture.beside_drawn(episode, np.repeat(drawn, 99, axis=0))
+    assert many.shape == (picture.MAX_ROWS * CELL, 12 * CELL, 3)
+
+
 def test_color_images_keep_their_colors():
     colored = np.broadcast_to(np.uint8([9, 8, 7]), (2, 1, 60, 60, 3))
     episode = Episode(colored, colored, colored[:0, 0])

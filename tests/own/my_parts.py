@@ -109,11 +109,11 @@ class Rival(Regularizer):
         )
 
     def terms(self, context: Context) -> Terms:
-        points = tf.stop_gradient(self.points(context))
-        return Terms({"rival": self.config.weight * self.certainty(context, points)})
-
-    def own_loss(self, context: Context) -> tf.Tensor:
-        return -self.certainty(context, self.points(context))
+        certainty = self.certainty(context, self.points(context))
+        return Terms(
+            {"rival": self.config.weight * certainty},
+            own_loss=-certainty,  # for the generator; the common loss never reaches it
+        )
 
 
 @dataclasses.dataclass(frozen=True)

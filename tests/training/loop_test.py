@@ -1,4 +1,4 @@
-"""The loop's own accounts: how fast it says that it is."""
+"""The loop's own accounts: how fast it says that it is, and what went wrong."""
 
 import dataclasses
 import signal
@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf import build, protocols
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import EpisodeSpec, GanConfig
 from prwn_tf.episodes.pipeline import Episode
-from prwn_tf.errors import Stopped
+from prwn_tf.errors import NonFiniteLossError, Stopped
 from prwn_tf.training import loop
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.workdir import Workdir
@@ -89,3 +89,39 @@ def test_a_signal_in_the_last_validation_is_not_lost(tmp_path, restart):
     assert caught.value.exit_code == 143
     assert ("without --restart" in str(caught.value)) == restart
     assert (tmp_path / "checkpoints/ckpt-2.index").exists()
+
+
+def test_the_loss_of_a_player_is_watched_as_well(tmp_path):
+    """The common loss stays finite, and the step and the player are named."""
+    config = dataclasses.replace(
+        protocols.protocol(protocols.Task("glyphs", "metagan")),
+        train=EpisodeSpec(way=2, shot=1, query=1, unlabeled=1),
+        gan=GanConfig(noise=2, channels=1),
+        channels=2,
+        episodes=8,
+        report_every=4,
+    )
+    model = build.trainable_model(config)
+    [player] = model.players
+
+    def terms(context, original=player.terms):
+        found = original(context)
+        bad = tf.where(context.step == 5, float("inf"), 1.0)
+        return found._replace(own_loss=tf.stop_gradient(bad) * found.own_loss)
+
+    player.terms = terms
+    images = tf.random.stateless_uniform([2, 1, 28, 28, 1], [0, 0])
+    episode = Episode(images, images, images[:, 0])
+    workdir = Workdir(tmp_path)
+    words = r"the loss gan_generator is not finite at step 6 \(training episode 5\)"
+    with pytest.raises(NonFiniteLossError, match=words):
+        loop.train(
+            model,
+            lambda start: [episode._replace(index=tf.constant(i)) for i in range(8)],
+            config,
+            workdir,
+            Checkpoints(workdir.checkpoints, model),
+            Speeds(),
+            lambda step: None,
+            start=0,
+        )
