@@ -1,6 +1,6 @@
 """Everything in a folder, in a form that is the same for runs that are the same.
 
-That is the bytes of every file, without what tells the time.
+That is the bytes of every file, without what tells the time or is drawn anew.
 """
 
 import hashlib
@@ -9,7 +9,8 @@ import pathlib
 import re
 from typing import Any
 
-TIMES = {"seconds", "start_time_secs", "end_time_secs"}  # keys of JSON
+DRAWN = "fingerprint.pb"  # of a SavedModel: TensorFlow draws a number for each
+TIMES = {"seconds", DRAWN}  # keys of JSON; a manifest has the hash of that file
 TIMED_TAGS = ("train/episodes_per_second", "_hparams_/")
 NOT_WEIGHTS = ("seconds", "save_counter", "_CHECKPOINTABLE")
 
@@ -28,6 +29,8 @@ def content(folder: pathlib.Path) -> dict[str, Any]:
             events |= _events(path)
         elif match := re.fullmatch(r"(.*ckpt-\d+)\.(data-.*|index)", name):
             found[match[1]] = _weights(folder / match[1])
+        elif path.name == DRAWN:
+            found[name] = "there"
         elif path.name == "checkpoint":
             found[name] = re.findall(r'path: "(.*)"', path.read_text())
         elif path.suffix == ".json":
@@ -92,7 +95,7 @@ def _json(path: pathlib.Path) -> Any:
 
 
 def _without_times(value: Any) -> Any:
-    """Returns what JSON holds without keys that tell the time."""
+    """Returns what JSON holds without keys that differ each time."""
     if isinstance(value, dict):
         return {k: _without_times(v) for k, v in value.items() if k not in TIMES}
     return [_without_times(v) for v in value] if isinstance(value, list) else value
