@@ -1,14 +1,22 @@
-"""Which data a run is of: another data set may be prepared in the same place."""
+"""Which data a run is of, and what computed it.
+
+Another data set may be prepared in the same place.
+"""
 
 import dataclasses
 import hashlib
+import importlib.metadata
 import json
+import platform
+import sys
 from collections.abc import Mapping
 
-from prwn_tf import files
+from prwn_tf import __version__, files
 from prwn_tf.config import TrainConfig
 from prwn_tf.data.store import manifest
 from prwn_tf.data.store.reader import UNLABELED, ClassStore
+
+PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-datasets", "absl-py")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,3 +55,13 @@ def of(config: TrainConfig, stores: Mapping[str, ClassStore]) -> Provenance:
         images=sum(part["images"] for part in parts.values()),
         sha256=hashlib.sha256(json.dumps(told_by).encode()).hexdigest(),
     )
+
+
+def versions() -> dict[str, str]:
+    """Returns what computed the run."""
+    return {
+        "prwn_tf": __version__,
+        "python": sys.version.split()[0],
+        "machine": platform.machine(),
+        **{name: importlib.metadata.version(name) for name in PACKAGES},
+    }

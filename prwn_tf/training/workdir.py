@@ -2,16 +2,13 @@
 
 import contextlib
 import dataclasses
-import importlib.metadata
 import logging
 import os
 import pathlib
-import platform
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 
-from prwn_tf import __version__, config_json, files, locks, methods
+from prwn_tf import config_json, files, locks, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.errors import UserError
@@ -47,7 +44,6 @@ OWN = {
     "without_walk",
 }
 CURVES = "events.out.tfevents."  # how TensorBoard's files begin
-PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-datasets", "absl-py")
 
 
 class Workdir:
@@ -285,20 +281,10 @@ class Workdir:
 
     def _describe(self, config: TrainConfig, flags_text: str) -> None:
         files.write_text(self.path / "flags.txt", flags_text)
-        files.write_json(self.path / "versions.json", versions())
+        files.write_json(self.path / "versions.json", provenance.versions())
         files.write_json(self._config, config_json.to_dict(config))
 
 
 def _is_own(name: str) -> bool:
     """Returns whether a file or folder of a workdir may be of a run."""
     return name in OWN or name.startswith(CURVES)
-
-
-def versions() -> dict[str, str]:
-    """Returns what computed the run."""
-    return {
-        "prwn_tf": __version__,
-        "python": sys.version.split()[0],
-        "machine": platform.machine(),
-        **{name: importlib.metadata.version(name) for name in PACKAGES},
-    }
