@@ -89,7 +89,7 @@ def load_whole_model(workdir: Workdir) -> TrainedModel:
 
     config = workdir.load_config()
     model = build.trainable_model(build.resolved(config))
-    step = Checkpoints(workdir.checkpoints, model).restore(config.select)
+    step = Checkpoints(workdir.checkpoints, model).restore(config.select).step
     return TrainedModel(model, config, step)
 
 
