@@ -17,7 +17,7 @@ from prwn_tf.heads.classes import Classes
 from prwn_tf.heads.prototypes import mean_prototypes, moved_prototypes
 from prwn_tf.heads.unit_vectors import unit, unit_episode
 
-# The authors'; the 12 other settings that were tried are worse on validation classes.
+# The authors'; 12 other settings that were tried are worse on validation classes.
 INLIER_SCALE = 0.05
 CLASS_SCALE = 0.1
 ROUNDS = 2
