@@ -17,7 +17,7 @@ from prwn_tf.heads.classes import Classes, labeled_points
 from prwn_tf.heads.propagation import among_nearest, solve
 from prwn_tf.heads.unit_vectors import center_of, unit_around
 
-# Chosen on validation classes of Omniglot, of some 30 settings; 15, 0.8 and 1 are worse.
+# Chosen on validation classes of Omniglot, of some 30; 15, 0.8 and 1 are worse.
 NEIGHBORS = 3
 ALPHA = 0.5
 POWER = 0.5

@@ -19,8 +19,9 @@ class StopRequest:
 def graceful_stop() -> Iterator[StopRequest]:
     """Notes the first signal that asks to stop; a second one ends the program at once.
 
-    That is SIGTERM, SIGINT of Ctrl-C, or SIGHUP of a terminal that is closed. What is
-    ignored, as under nohup, stays so.
+    That is SIGTERM, SIGINT of Ctrl-C, or SIGHUP of a terminal that is closed. The last
+    one stays ignored where it is, as under nohup. SIGINT does not: shells ignore it for
+    whatever they start in the background, and whoever sends it then means it.
     """
     request = StopRequest()
     before = {}
@@ -30,9 +31,11 @@ def graceful_stop() -> Iterator[StopRequest]:
         for each in before:
             signal.signal(each, signal.SIG_DFL)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, note)
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
+        before[number] = signal.signal(number, note)
     try:
         yield request
     finally:
