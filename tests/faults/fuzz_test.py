@@ -186,8 +186,9 @@ def test_exports(tmp_path, cases):
 def test_saved_classifiers(tmp_path, cases):
     model = types.SimpleNamespace(fingerprint="f", size=3, path=tmp_path)
     path = tmp_path / "mine.npz"
+    one, pair = np.ones([]), np.ones(2)
     fitted = classifier_file.FittedArrays(
-        np.array(["a", "b"]), np.ones([2, 3]), np.ones(2), None, None
+        np.array(["a", "b"]), pair, np.ones([2, 3]), pair, one, one, np.ones(4)
     )
     classifier_file.write(path, fitted, model)
     good = path.read_bytes()
