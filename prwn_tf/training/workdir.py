@@ -162,8 +162,9 @@ class Workdir:
         """Removes files that a killed process was about to rename."""
         leftovers = [each for name in OWN for each in self.path.glob(f".{name}.*.tmp")]
         leftovers += self.checkpoints.rglob(".*.tmp")
-        for folder in (self.tensorboard, self.tensorboard / "projector"):
-            leftovers += folder.glob(".*.tmp")
+        leftovers += self.path.glob(f".{CURVES}*.tmp")
+        leftovers += (self.path / "tensorboard").rglob(".*.tmp")  # of earlier versions
+        leftovers += (self.path / "projector").glob(".*.tmp")
         for path in leftovers:
             logging.warning("removing %s, left by a killed run", path)
             path.unlink()
