@@ -98,7 +98,7 @@ def test_the_scale_is_part_of_a_checkpoint(tmp_path):
     model.optimizer.step_counter.assign(7)
     Checkpoints(tmp_path, model).save(3)
     other, _ = make_model("float16")
-    assert Checkpoints(tmp_path, other).restore() == 3
+    assert Checkpoints(tmp_path, other).restore().step == 3
     assert float(other.optimizer.dynamic_scale.numpy()) == 4096
     assert int(other.optimizer.step_counter.numpy()) == 7
 
