@@ -9,7 +9,7 @@ from typing import Any
 from prwn_tf import files, locks, replacing
 from prwn_tf.errors import UserError
 from prwn_tf.serving import manifest, models
-from prwn_tf.training import workdir as workdir_lib
+from prwn_tf.training import provenance
 
 
 def export(workdir: pathlib.Path, output: pathlib.Path) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _write(
     """Writes a SavedModel to a folder for drafts, and then to its place."""
     if model.signatures is None:
         raise UserError(f"{model.path} is an export already; copy the folder")
-    about = model.about | {"versions": workdir_lib.versions()}
+    about = model.about | {"versions": provenance.versions()}
     with files.storage_errors(target):
         with _temporary_files_in(scratch):
             model.signatures.save(scratch / "new")
