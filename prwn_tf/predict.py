@@ -4,12 +4,15 @@ r"""Labels a folder of images from a few examples of each class.
         --support=examples/ --query=images/ --unlabeled=more/ --output=found/
     python -m prwn_tf.predict --model=keras:EfficientNetV2B0 \
         --support=examples/ --query=photographs/ --output=found/
+    python -m prwn_tf.predict --model=omniglot-prwn --classes=found/classes.npz \
+        --query=one.jpg
 
 --support has a folder of images for each class, one image at least. --query
-may hold images in any folders, or be one image. --unlabeled makes the answers
-better: the classes move towards those of its images that belong to them, and the
-others, among them what shows none of the classes, are set aside.
-Writes predictions.csv, unlabeled.csv, gallery.html to look at in a browser, and
+may hold images in any folders, or be one image: without --output, its label is
+printed and nothing is written. --unlabeled makes the answers better: the classes
+move towards those of its images that belong to them, and the others, among them
+what shows none of the classes, are set aside.
+--output gets predictions.csv, unlabeled.csv, gallery.html to look at in a browser, and
 classes.npz, which --classes takes the next time instead of examples. In the
 tables, names that a spreadsheet would take for formulas have a ' before them.
 """
@@ -52,7 +55,9 @@ flags.DEFINE_string(
     "query", None, "Folder of images to label, or one image.", required=True
 )
 flags.DEFINE_string("unlabeled", None, "Folder of further images, to learn from.")
-flags.DEFINE_string("output", None, "Folder for the results.", required=True)
+flags.DEFINE_string(
+    "output", None, "Folder for the results; of one image the label is printed."
+)
 flags.DEFINE_enum(
     "adapt",
     None,
@@ -66,7 +71,7 @@ flags.adopt_module_key_flags(define)
 
 
 def main() -> None:
-    source, output = model_source(), cli.path(FLAGS.output)
+    source = model_source()
     models.check(*source)
     check_source()
     if FLAGS.support is not None:
@@ -80,18 +85,22 @@ def main() -> None:
             f"--adapt={FLAGS.adapt} learns from unlabelled images; give a folder of "
             "them as --unlabeled, or leave it out"
         )
-    files.check_writable(output)
+    output = output_folder()
 
     cli.load_tensorflow()  # takes seconds, so everything is checked first
     from prwn_tf.serving import predictions
     from prwn_tf.serving.gallery import page
 
     model = models.open_model(*source)
-    print(describe(model))
+    if output is not None:
+        print(describe(model))
     if FLAGS.classes is not None:
         made = predictions.predict_again(cli.path(FLAGS.classes), model, query)
     else:
         made = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
+    if output is None:
+        print(label_of_one(made))
+        return
     made.write(output)
     page.write(output / "gallery.html", made, model, f"Predictions for {query.title}")
     print("\n".join(summary(made, query)))
@@ -126,6 +135,31 @@ def check_source() -> None:
             f"--classes={FLAGS.classes} was learned with its unlabelled images; leave "
             "out --unlabeled, or learn anew with --support"
         )
+
+
+def output_folder() -> pathlib.Path | None:
+    """Returns where the results go; None if one label is to be printed."""
+    if FLAGS.output is None:
+        if not cli.path(FLAGS.query).is_file():
+            raise UserError(
+                f"--query={FLAGS.query} is a folder, whose labels go to another; give "
+                "an --output, or one image as --query"
+            )
+        return None
+    output = cli.path(FLAGS.output)
+    for flag in ("support", "query", "unlabeled"):
+        if FLAGS[flag].value is not None:
+            folders.check_outside(output, cli.path(FLAGS[flag].value), flag)
+    files.check_writable(output)
+    return output
+
+
+def label_of_one(predictions: "Predictions") -> str:
+    """Returns what one image is, in a line, or raises if it cannot be read."""
+    [prediction] = predictions.queries
+    if prediction.problem:
+        raise UserError(f"--query={FLAGS.query} {prediction.problem}")
+    return prediction.line()
 
 
 def describe(model: models.ServedModel) -> str:

@@ -63,6 +63,16 @@ def images(folder: pathlib.Path, flag: str) -> ImageFolder:
     return ImageFolder(folder, paths, others)
 
 
+def check_outside(output: pathlib.Path, folder: pathlib.Path, flag: str) -> None:
+    """Raises if results would lie in a folder of images, to be found there later."""
+    real, inputs = output.resolve(), folder.resolve()
+    if inputs.is_dir() and inputs in (real, *real.parents):
+        raise UserError(
+            f"--output={output} lies inside of --{flag}={folder}, which is for images "
+            "alone; choose a folder beside it"
+        )
+
+
 def _check(folder: pathlib.Path, flag: str) -> None:
     """Raises unless a flag names a folder."""
     if not folder.is_dir():

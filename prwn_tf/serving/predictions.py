@@ -5,6 +5,7 @@ through.
 """
 
 import dataclasses
+import math
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -64,6 +65,23 @@ class Prediction:
             *(self.file, self.label, likely, self.runner_up, margin, none),
             self.problem,
         ]
+
+    def line(self) -> str:
+        """Returns the answer as text: "a.jpg: cat 0.63, dog 0.21, none of these 0.10".
+
+        The last number is not a share of what the others leave: it says how likely the
+        image is of none of the classes, and they which of the classes it would be.
+        """
+        if math.isnan(self.probability):
+            return f"{self.file}: {self.label}, then {self.runner_up} ({UNCALIBRATED})"
+        likely = {
+            self.label: self.probability,
+            self.runner_up: self.probability * math.exp(-self.margin),
+        }
+        if not math.isnan(self.none_of_these):
+            likely["none of these"] = self.none_of_these
+        shares = ", ".join(f"{name} {share:.2f}" for name, share in likely.items())
+        return f"{self.file}: {shares}"
 
 
 @dataclasses.dataclass(frozen=True)

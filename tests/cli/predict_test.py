@@ -139,6 +139,40 @@ def test_one_image_by_what_was_learned_before(predicted, model, folders, tmp_pat
     assert "learned before" in (tmp_path / "gallery.html").read_text(encoding="utf-8")
 
 
+def test_of_one_image_the_label_is_printed(predicted, model, folders):
+    output, _ = predicted
+    query = next((folders / "query").rglob("*.png"))
+    name = query.relative_to(folders / "query").as_posix()
+    [row] = [each for each in read(output / "predictions.csv") if each["file"] == name]
+    changes = {"support": None, "unlabeled": None, "query": query, "adapt": None}
+    changes["classes"] = output / "classes.npz"
+    before = sorted(output.rglob("*"))
+    result = program.run("predict", *flags(model, folders, None, changes))
+    assert result.returncode == 0, result.stderr
+    likely, margin, none = (
+        float(row[column]) for column in ("probability", "margin", "none_of_these")
+    )
+    assert result.stdout == (
+        f"{query.name}: {row['label']} {likely:.2f}, {row['runner_up']} "
+        f"{likely * np.exp(-margin):.2f}, none of these {none:.2f}\n"
+    )
+    assert sorted(output.rglob("*")) == before
+
+
+def test_one_image_that_cannot_be_read(model, folders, tmp_path):
+    query = raw.write(tmp_path / "one.jpg", b"<html>")
+    changes = {"query": query, "unlabeled": None, "adapt": None}
+    result = program.run("predict", *flags(model, folders, None, changes))
+    program.assert_one_line(result, 2, f"--query={query} is a web page")
+
+
+def test_results_lie_outside_of_the_images(model, folders):
+    inside = folders / "unlabeled" / "labels"
+    result = program.run("predict", *flags(model, folders, inside))
+    program.assert_one_line(result, 2, f"{inside} lies inside of --unlabeled=")
+    assert not inside.exists()
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
@@ -275,12 +309,13 @@ def test_a_bad_example_is_an_error(model, folders, tmp_path):
         ({"support": "/nowhere"}, ["--support=/nowhere does not exist"]),
         ({"query": "/nowhere"}, ["--query=/nowhere does not exist"]),
         ({"unlabeled": None, "adapt": "refine"}, ["--adapt=refine", "--unlabeled"]),
+        ({"output": None}, ["is a folder", "give an --output, or one image"]),
         ({"output": "/dev/null/x"}, ["cannot write /dev/null/x"]),
     ],
 )
 def test_flags_that_cannot_be(model, folders, tmp_path, changes, texts):
     result = program.run("predict", *flags(model, folders, tmp_path / "out", changes))
-    code = 4 if "output" in changes else 2
+    code = 4 if changes.get("output") else 2
     program.assert_one_line(result, code, *texts)
 
 
