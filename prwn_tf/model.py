@@ -124,7 +124,7 @@ class FewShotModel(NotebookModel):
         with tf.GradientTape(persistent=len(groups) > 1) as tape:
             contexts = self._contexts(episode, training=True)
             losses, statistics, own_losses = self._terms(contexts)
-            total = tf.add_n(list(losses.values()))
+            total = _sum(list(losses.values()))
             common = [total] * (len(groups) - len(own_losses))
             objectives = [
                 self._shared(group.optimizer, loss)
@@ -150,7 +150,7 @@ class FewShotModel(NotebookModel):
     def test_step(self, episode: Episode) -> Logs:
         """Returns the same terms, with the encoder as it is at test time."""
         losses, statistics, _ = self._terms(self._contexts(episode, training=False))
-        total = tf.add_n(list(losses.values()))
+        total = _sum(list(losses.values()))
         return self._report({"loss": total, **losses, **statistics})
 
     def pictures(self, episode: Episode) -> dict[str, tf.Tensor]:
@@ -168,11 +168,11 @@ class FewShotModel(NotebookModel):
         )
         for player in self.players:
             name = player.own_name
-            own_losses[name] = tf.add_n([own_losses[name], *player.losses])
+            own_losses[name] = _sum([own_losses[name], *player.losses])
         parts = [self.encoder, self.head]
         parts += [term for term in self.regularizers if term.optimizer is None]
         decay = [loss for part in parts for loss in part.losses]
-        losses["weight_decay"] = tf.add_n(decay or [tf.constant(0.0)])
+        losses["weight_decay"] = _sum(decay or [tf.constant(0.0)])
         return losses, statistics, own_losses
 
     def _task_terms(self, context: Context) -> tuple[Logs, Logs, Logs]:
@@ -273,6 +273,14 @@ class FewShotModel(NotebookModel):
 
 def _mean(values: Sequence[tf.Tensor]) -> tf.Tensor:
     return tf.add_n(values) / len(values)
+
+
+def _sum(losses: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns a sum that is the same to the last bit in every process.
+
+    TensorFlow adds the terms of `tf.add_n` in an order that each process chooses.
+    """
+    return tf.reduce_sum(tf.stack(losses))
 
 
 def _own_loss(player: Regularizer, terms: Terms) -> tf.Tensor:

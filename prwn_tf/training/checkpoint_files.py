@@ -20,3 +20,12 @@ def steps(directory: pathlib.Path) -> list[int]:
 def values(checkpoint: pathlib.Path) -> pathlib.Path:
     """Returns the file that holds the numbers of a checkpoint, all in one."""
     return checkpoint.with_name(f"{checkpoint.name}.data-00000-of-00001")
+
+
+def drop(directory: pathlib.Path, kept: int) -> None:
+    """Deletes all checkpoints but the newest, and numbers without their index."""
+    whole = sorted(steps(directory))[-kept:]
+    for path in directory.glob("ckpt-*.*"):
+        step = path.name.removeprefix("ckpt-").partition(".")[0]
+        if step.isdecimal() and int(step) not in whole:
+            path.unlink()

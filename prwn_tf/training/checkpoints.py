@@ -12,7 +12,7 @@ from prwn_tf.errors import StorageError, UserError
 from prwn_tf.model import FewShotModel
 from prwn_tf.training import checkpoint_files, weights
 
-MAX_KEPT = 3
+KEPT = {"last": 3, "best": 1}
 
 
 class Checkpoints:
@@ -30,33 +30,35 @@ class Checkpoints:
         }
         self._state = tf.train.Checkpoint(**parts, means=tf.train.Checkpoint(**means))
         self._without_means = tf.train.Checkpoint(**parts)
-        self._managers: dict[pathlib.Path, tf.train.CheckpointManager] = {}
+        self._managers: dict[str, tf.train.CheckpointManager] = {}
 
-    def _managed(
-        self, directory: pathlib.Path, kept: int
-    ) -> tf.train.CheckpointManager:
-        if directory not in self._managers:
+    def _managed(self, select: str) -> tf.train.CheckpointManager:
+        if select not in self._managers:
+            directory = checkpoint_files.place(self._directory, select)
             _list_anew(directory)
-            self._managers[directory] = tf.train.CheckpointManager(
-                self._state, str(directory), max_to_keep=kept, checkpoint_name="ckpt"
+            self._managers[select] = tf.train.CheckpointManager(
+                self._state,
+                str(directory),
+                max_to_keep=KEPT[select],
+                checkpoint_name="ckpt",
             )
-        return self._managers[directory]
+        return self._managers[select]
 
     def save(self, step: int) -> None:
         """Writes checkpoint `ckpt-<step>` and drops the oldest."""
-        self._save(self._directory, MAX_KEPT, step)
+        self._save("last", step)
 
     def save_best(self, step: int, accuracy: float) -> None:
         """Keeps this step as the best on validation if it is."""
         record = self._directory / "best.json"
         if record.exists() and _accuracy(record) >= accuracy:
             return
-        self._save(checkpoint_files.place(self._directory, "best"), 1, step)
+        self._save("best", step)
         files.write_json(record, {"step": step, "accuracy": accuracy})
 
-    def _save(self, directory: pathlib.Path, kept: int, step: int) -> None:
+    def _save(self, select: str, step: int) -> None:
         try:
-            self._managed(directory, kept).save(checkpoint_number=step)
+            self._managed(select).save(checkpoint_number=step)
         except (tf.errors.OpError, OSError) as error:
             needed = sum(
                 variable.numpy().nbytes for variable in _variables(self._model)
@@ -75,6 +77,8 @@ class Checkpoints:
         # TensorFlow's list of checkpoints, before it was renamed.
         for leftover in self._directory.rglob("checkpoint.tmp*"):
             leftover.unlink()
+        for select, kept in KEPT.items():
+            checkpoint_files.drop(checkpoint_files.place(self._directory, select), kept)
 
     def restore(self, select: str = "last") -> weights.Restored:
         """Restores the newest readable checkpoint, or the "best" if it can be read."""

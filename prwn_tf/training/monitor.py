@@ -58,6 +58,16 @@ class Monitor:
             _warn(self._directory, error)
             self._writer = tf.summary.create_noop_writer()
 
+    @contextlib.contextmanager
+    def _writing(self, step: int) -> Iterator[None]:
+        """Puts what is written on disk before the checkpoint of that step is there.
+
+        A run that is killed goes on after that checkpoint, and writes nothing again.
+        """
+        with self._tolerant(), self._writer.as_default(step=step):
+            yield
+            self._writer.flush()
+
     def training(
         self, step: int, logs: Mapping[str, tf.Tensor], rate: float, speed: float
     ) -> None:
@@ -77,14 +87,13 @@ class Monitor:
                 "how often the walker comes home",
                 "after so many steps from point to point",
             )
-            with self._tolerant(), self._writer.as_default(step=step):
+            with self._writing(step):
                 tf.summary.image("landing", drawn[None])
 
     def _scalars(self, group: str, step: int, values: Mapping[str, float]) -> None:
-        with self._tolerant(), self._writer.as_default(step=step):
+        with self._writing(step):
             for name, value in values.items():
                 tf.summary.scalar(f"{group}/{name}", value)
-            self._writer.flush()
 
     def settings(self, config: TrainConfig) -> None:
         """Writes the run's settings: all as text, some for the HParams page."""
@@ -93,7 +102,7 @@ class Monitor:
         names = {k: f"{n:02} {k}" for n, k in enumerate(of_interest(config))}
         metrics = {f"test/{each}": f"test accuracy, {each}" for each in ADAPTATIONS}
         metrics["validation/accuracy"] = "validation accuracy"
-        with self._tolerant(), self._writer.as_default(step=0):
+        with self._writing(step=0):
             tf.summary.text("config", f"```json\n{text}\n```")
             hparams.hparams_config(
                 hparams=[hparams.HParam(v, display_name=k) for k, v in names.items()],
@@ -103,14 +112,14 @@ class Monitor:
 
     def episode(self, episode: Episode, spec: EpisodeSpec | BatchSpec) -> None:
         """Writes a picture of an episode."""
-        with self._tolerant(), self._writer.as_default(step=0):
+        with self._writing(step=0):
             tf.summary.image("episode", picture.picture(episode, spec)[None])
 
     def drawn(
         self, step: int, episode: Episode, drawn: Mapping[str, tf.Tensor]
     ) -> None:
         """Writes what a model draws of an episode, by name, beside its own images."""
-        with self._tolerant(), self._writer.as_default(step=step):
+        with self._writing(step):
             for name, images in drawn.items():
                 tf.summary.image(name, picture.beside_drawn(episode, images)[None])
 

@@ -82,25 +82,29 @@ FOPEN(fopen64)
 
 #undef fwrite_unlocked /* a macro of the C library */
 
-/* Written: the last time by half. */
+/* Written: by half before the signal, and what is left by a program that survives. */
 ssize_t write(int descriptor, const void *content, size_t size) {
   REAL(write);
+  ssize_t half = 0;
   if (on_disk(descriptor) && is_last()) {
-    real(descriptor, content, size / 2);
+    half = real(descriptor, content, size / 2);
+    if (half < 0) return half;
     kill(getpid(), sign);
   }
-  return real(descriptor, content, size);
+  ssize_t rest = real(descriptor, (const char *)content + half, size - half);
+  return rest < 0 ? rest : half + rest;
 }
 
 #define FWRITE(name) \
   size_t name(const void *content, size_t size, size_t count, FILE *file) { \
     REAL(name); \
+    size_t half = 0; \
     if (on_disk(fileno(file)) && is_last()) { \
-      real(content, 1, size * count / 2, file); \
+      half = real(content, size, count / 2, file); \
       fflush(file); \
       kill(getpid(), sign); \
     } \
-    return real(content, size, count, file); \
+    return half + real((const char *)content + half * size, size, count - half, file); \
   }
 FWRITE(fwrite)
 FWRITE(fwrite_unlocked)

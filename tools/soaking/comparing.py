@@ -23,12 +23,11 @@ def content(folder: pathlib.Path) -> dict[str, Any]:
         if path.is_dir() or path.name == ".lock":
             continue
         if "tfevents" in path.name:
-            events = found.setdefault(
-                f"{path.parent.relative_to(folder)}/events", set()
-            )
-            events |= _events(path)
+            place = f"{path.parent.relative_to(folder)}/events"
+            found |= {f"{place}: {point}": v for point, v in _events(path).items()}
         elif match := re.fullmatch(r"(.*ckpt-\d+)\.(data-.*|index)", name):
-            found[match[1]] = _weights(folder / match[1])
+            values = _weights(folder / match[1])
+            found |= {f"{match[1]}: {variable}": v for variable, v in values.items()}
         elif path.name == DRAWN:
             found[name] = "there"
         elif path.name == "checkpoint":
@@ -38,6 +37,22 @@ def content(folder: pathlib.Path) -> dict[str, Any]:
         else:
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
+
+
+def without_older_checkpoints(found: dict[str, Any]) -> dict[str, Any]:
+    """Returns a content with the newest checkpoint of each folder alone.
+
+    A run that is asked to stop writes one of its own, in the place of an older one.
+    """
+    steps = {name: re.fullmatch(r"(.*ckpt-)(\d+): .*", name) for name in found}
+    newest: dict[str, int] = {}
+    for match in filter(None, steps.values()):
+        newest[match[1]] = max(newest.get(match[1], 0), int(match[2]))
+    return {
+        name: content[-1:] if name.endswith("/checkpoint") else content
+        for name, content in found.items()
+        if (match := steps[name]) is None or int(match[2]) == newest[match[1]]
+    }
 
 
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
@@ -53,7 +68,7 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _events(path: pathlib.Path) -> set[tuple[str, int, bytes]]:
+def _events(path: pathlib.Path) -> dict[str, bytes]:
     """Returns the points of TensorBoard's curves, and its pictures."""
     import tensorflow as tf
     from tensorboard.compat.proto import event_pb2
@@ -62,28 +77,28 @@ def _events(path: pathlib.Path) -> set[tuple[str, int, bytes]]:
     try:
         events = [event_pb2.Event.FromString(record) for record in records]
     except tf.errors.DataLossError as error:
-        return {("damaged", 0, str(error).encode())}
+        return {"damaged": str(error).encode()}
     return {
-        (value.tag, event.step, value.tensor.SerializeToString())
+        f"{value.tag} at step {event.step}": value.tensor.SerializeToString()
         for event in events
         for value in event.summary.value
         if not value.tag.startswith(TIMED_TAGS)
     }
 
 
-def _weights(path: pathlib.Path) -> str:
-    """Returns a hash of all variables of a checkpoint, but the clock."""
+def _weights(path: pathlib.Path) -> dict[str, str]:
+    """Returns a hash of each variable of a checkpoint, but the clock."""
     import tensorflow as tf
 
-    digest = hashlib.sha256()
     try:
         reader = tf.train.load_checkpoint(str(path))
-        for name in sorted(reader.get_variable_to_shape_map()):
-            if not name.startswith(NOT_WEIGHTS):
-                digest.update(name.encode() + reader.get_tensor(name).tobytes())
+        return {
+            name: hashlib.sha256(reader.get_tensor(name).tobytes()).hexdigest()
+            for name in reader.get_variable_to_shape_map()
+            if not name.startswith(NOT_WEIGHTS)
+        }
     except (tf.errors.OpError, RuntimeError, ValueError) as error:
-        return f"damaged: {error}"
-    return digest.hexdigest()
+        return {"damaged": str(error)}
 
 
 def _json(path: pathlib.Path) -> Any:
