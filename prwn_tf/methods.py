@@ -6,6 +6,7 @@ without loading TensorFlow.
 
 import dataclasses
 from collections.abc import Collection
+from typing import Any
 
 from prwn_tf import backbones, imports
 from prwn_tf.config import ENCODERS, PARTS, EpisodeSpec, OptimizerConfig, TrainConfig
@@ -176,21 +177,35 @@ def _check_images(config: TrainConfig) -> None:
 
 def architecture(config: TrainConfig) -> str:
     """Returns what a config's encoder computes, apart from its weights, in words."""
-    settings = config.part(config.encoder)
-    shaping = {
-        field.name: getattr(settings, field.name)
-        for field in (dataclasses.fields(settings) if settings else ())
-        if not field.metadata.get("training_only")
-    }
     own = config.own.get(config.encoder)
     facts = {
         "images": "x".join(map(str, config.image_shape)),
         "channels": config.channels,
-        **shaping,
+        **_shaping(config),
         **({"sha256": own.sha256[:12]} if own else {}),
     }
     told = ", ".join(f"{name} {value}" for name, value in facts.items())
     return f"{config.encoder} ({told})"
+
+
+def with_encoder(config: TrainConfig, other: TrainConfig) -> TrainConfig:
+    """Returns a config whose encoder computes what another's does."""
+    if other.encoder in other.own:
+        return config  # code that the flags have to name
+    name = backbones.part_name(other.encoder)
+    settings = dataclasses.replace(config.part(name), **_shaping(other))
+    changes = {"encoder": other.encoder, "channels": other.channels, name: settings}
+    return dataclasses.replace(config, **changes)
+
+
+def _shaping(config: TrainConfig) -> dict[str, Any]:
+    """Returns the settings of an encoder that decide what it computes."""
+    settings = config.part(config.encoder)
+    return {
+        field.name: getattr(settings, field.name)
+        for field in (dataclasses.fields(settings) if settings else ())
+        if not field.metadata.get("training_only")
+    }
 
 
 def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> str:

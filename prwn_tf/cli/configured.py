@@ -62,9 +62,10 @@ def rows(config: TrainConfig) -> Iterator[Row]:
     """Yields all settings that a flag sets and that something looks at."""
     given = _given()
     published = _published(config)
+    begun = _of_first_weights(config)
 
     def row(flag: str, value: Any, default: Any) -> Row:
-        otherwise = DEFAULT if value == default else published
+        otherwise = DEFAULT if value == default else begun.get(flag, published)
         return Row(flag, value, given.get(flag, otherwise))
 
     yield row("dataset", config.dataset, config.dataset)
@@ -93,6 +94,15 @@ def _published(config: TrainConfig) -> str:
     task = Task(config.dataset, config.method, terms=config.terms)
     authors = protocols.authors_of(task.trained_as)
     return f"{authors} for {config.dataset}, or ours where they are silent"
+
+
+def _of_first_weights(config: TrainConfig) -> dict[str, str]:
+    """Returns flag -> where it comes from, for an encoder that was trained before."""
+    if "init_from" not in FLAGS or not FLAGS.init_from:
+        return {}
+    settings = config.part(config.encoder)
+    flags_of_it = ("encoder", "channels", *(settings.flags() if settings else ()))
+    return dict.fromkeys(flags_of_it, f"the encoder of {FLAGS.init_from}")
 
 
 def _given() -> dict[str, str]:

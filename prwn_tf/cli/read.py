@@ -55,7 +55,7 @@ def train_config() -> TrainConfig:
         terms=_terms(own),
         head=FLAGS.head,
     )
-    base = protocols.protocol(task)
+    base = _with_encoder(protocols.protocol(task))
     config = dataclasses.replace(
         base,
         train=_changed(base.train, "train_"),
@@ -70,6 +70,16 @@ def train_config() -> TrainConfig:
     methods.check(config)
     _check_used(config)
     return config
+
+
+def _with_encoder(base: TrainConfig) -> TrainConfig:
+    """Returns settings whose encoder is that of --init_from, if a run is there."""
+    if "init_from" not in FLAGS or not FLAGS.init_from:
+        return base
+    run = Workdir(released.model(cli.path(FLAGS.init_from)))
+    if not run.has_config and FLAGS.workdir:  # one that has begun outlives its origin
+        run = Workdir(cli.path(FLAGS.workdir))
+    return methods.with_encoder(base, run.load_config()) if run.has_config else base
 
 
 def source() -> Source:

@@ -48,6 +48,16 @@ def test_it_is_a_run_like_any_other(pretrained):
     assert len(harness.curve(pretrained, "validation/accuracy")) == 2
 
 
+def test_its_encoder_is_the_default_of_what_begins_with_it(pretrained, data_dir):
+    flags = ["--print_config", f"--init_from={pretrained}", f"--data_dir={data_dir}"]
+    printed = program.run("train", *flags).stdout
+    [block] = [each for each in printed.split("\n\n") if "the encoder of" in each]
+    assert block.splitlines() == [f"# the encoder of {pretrained}", "--channels=8"]
+    printed = program.run("train", *flags, "--channels=4").stdout
+    assert "--channels=4" in printed
+    assert "the encoder of" not in printed
+
+
 @pytest.mark.slow  # tests/cli/methods_test.py reloads other heads with weights
 def test_reloaded_it_scores_the_same(pretrained, data_dir, tmp_path):
     stored = json.loads((pretrained / "result.json").read_text())
