@@ -9,7 +9,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from paper_tables import mini, report  # noqa: E402
+from paper_tables import mini, mini_pretrained, report  # noqa: E402
 
 from tests.children import child  # noqa: E402
 
@@ -78,16 +78,23 @@ def test_the_page_lies_among_the_rows(output):
     report.check_replaceable(mini.TABLES, output)
 
 
-def test_all_rows_have_the_same_schedule():
-    schedules = set()
-    begun = {*mini.TABLES.origins, *mini.TABLES.origins.values()}
-    for row in set(mini.TABLES.rows) - begun:
+def schedule(rows) -> frozenset[str]:
+    """Returns the flags that all rows share, if all else is their own."""
+    schedules, own = set(), tuple(f"--{name}=" for name in OWN_FLAGS)
+    for row in rows:
         text = (ROOT / "flags/mini/short" / f"{row}.flags").read_text()
         flags = [line for line in text.splitlines() if line.startswith("--")]
-        own = tuple(f"--{name}=" for name in OWN_FLAGS)
         schedules.add(frozenset(flag for flag in flags if not flag.startswith(own)))
-    [schedule] = schedules
-    assert {"--dataset=mini", "--shot=5", "--episodes=12000"} < schedule
+    [shared] = schedules
+    return shared
+
+
+def test_all_rows_of_a_kind_have_the_same_schedule():
+    begun = {*mini.TABLES.origins, *mini.TABLES.origins.values()}
+    shared = schedule(set(mini.TABLES.rows) - begun)
+    assert {"--dataset=mini", "--shot=5", "--episodes=12000"} < shared
+    shared = schedule(mini_pretrained.ROWS)
+    assert {"--init_from=runs/mini/classifier", "--episodes=1000"} < shared
 
 
 @pytest.mark.parametrize("source", [[], ["--source=nothing"]])

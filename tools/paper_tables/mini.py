@@ -5,6 +5,7 @@ One training, of 5-shot episodes, answers both columns.
 
 import pathlib
 
+from paper_tables import mini_pretrained
 from paper_tables.description import Cell, DatasetTables, HigherWays, Published, Table
 
 DISTRACTORS = 5
@@ -114,17 +115,6 @@ _WITH = (
         {},
     ),
 )
-# What the encoder was trained by before has 40 % of the labels; the paper's had all.
-_PRETRAINED = (
-    Cell("Linear layer, then prototypes", "classifier", "none", {}),
-    Cell("Linear layer, then refined prototypes", "classifier", "refine", {}),
-    Cell("PRWN from it", "pretrained_prwn", "none", {}),
-    Cell("PRWN from it + semi-supervised inference", "pretrained_prwn", "refine", {}),
-    Cell("FEAT, trained with 1 shot", "feat_1shot", "none", {1: (53.97,)}),
-    Cell("FEAT, trained with 5 shots", "feat_5shot", "none", {5: (71.31,)}),
-    Cell("FEAT + walk, trained with 1 shot", "feat_walk_1shot", "none", {1: (54.18,)}),
-    Cell("FEAT + walk, trained with 5 shots", "feat_walk_5shot", "none", {5: (71.07,)}),
-)
 # Rows are trained and tested with 5 shots, and tested with one as well. Those whose
 # own test has no distractors may be tested among them.
 _ONE_SHOT, _FIVE_SHOT = ({"shot": 1},), ({"shot": 5},)
@@ -144,6 +134,8 @@ TABLES = DatasetTables(
     notes=pathlib.Path(__file__).with_name("mini_notes.md"),
     # The most telling first.
     rows=(
+        mini_pretrained.ORIGIN,
+        *mini_pretrained.ROWS,
         "prwn",
         "pn",
         "pn_all",
@@ -157,18 +149,13 @@ TABLES = DatasetTables(
         "tpn_walk",
         "egnn",
         "egnn_walk",
-        "classifier",
-        "pretrained_prwn",
-        "feat_5shot",
-        "feat_walk_5shot",
-        "feat_1shot",
-        "feat_walk_1shot",
+        *mini_pretrained.FEAT_ROWS,
         "metagan",
     ),
     tables=(
         Table("Without distractors", 0, _WITHOUT),
         Table("With distractors", DISTRACTORS, _WITH),
-        Table("From an encoder that was trained before", 0, _PRETRAINED),
+        *mini_pretrained.tables(DISTRACTORS),
     ),
     shots=(1, 5),
     higher_ways=HigherWays(
@@ -215,7 +202,12 @@ TABLES = DatasetTables(
         "egnn": _ONE_SHOT,
         "egnn_walk": _ONE_SHOT,
         "classifier": _ONE_SHOT,
-        "pretrained_prwn": _ONE_SHOT,
+        "pretrained_prwn": _ALSO_CROWDED,
+        "pretrained_pn": _ALSO_CROWDED,
+        "pretrained_pn_vat": _ONE_SHOT,
+        "pretrained_prwn_distractors": _ONE_SHOT,
+        "pretrained_masked_kmeans": _ALSO_CROWDED,
+        "pretrained_pn_all": _ONE_SHOT,
         "feat_5shot": _ONE_SHOT,
         "feat_walk_5shot": _ONE_SHOT,
         "feat_1shot": _FIVE_SHOT,
@@ -223,11 +215,7 @@ TABLES = DatasetTables(
         "metagan": _ONE_SHOT,
     },
     origins=dict.fromkeys(
-        (
-            "pretrained_prwn",
-            *("feat_5shot", "feat_walk_5shot", "feat_1shot", "feat_walk_1shot"),
-        ),
-        "classifier",
+        (*mini_pretrained.ROWS, *mini_pretrained.FEAT_ROWS), mini_pretrained.ORIGIN
     ),
     short=True,
 )
