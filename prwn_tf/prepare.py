@@ -106,6 +106,14 @@ def main() -> None:
     reader.verify(directory)
     print("\n".join(summary.lines(directory)))
     print(f"{FLAGS.dataset} is prepared and verified in {directory}")
+    if not FLAGS.verify:
+        print("\n".join([*summary.held_out(directory), f"next: {_next_command()}"]))
+
+
+def _next_command() -> str:
+    """Returns the command that trains on what was prepared."""
+    place = f" --data_dir={FLAGS.data_dir}" * FLAGS["data_dir"].present
+    return f"python -m prwn_tf.train --dataset={FLAGS.dataset}{place}"
 
 
 def _prepare() -> None:

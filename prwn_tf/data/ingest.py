@@ -21,7 +21,7 @@ from prwn_tf.images.decoder import BATCH, Decoder
 VERSION = 2  # to be raised with any change of a decoded pixel
 WORKERS = min(8, os.cpu_count() or 1)
 DECODED_BYTES = 2**26  # pixels that wait to be written
-MAX_LISTED = 20  # bad images that an error names
+MAX_LISTED = 20  # bad images that an error names; more are printed line by line
 MAX_RECORDED = 1000  # bad images that the manifest names
 
 
@@ -70,10 +70,6 @@ def _write_classes(
         print(f"continuing where an earlier run was stopped, at image {done:,}")
     decoder = Decoder(description.size)
     bad_images = list(writer.dropped)  # by the earlier run
-    if skip_bad_images or not bad_images:
-        for raw in description.classes:
-            if writer.has(raw.split, raw.name):
-                _check_count(raw, writer.images_of(raw.split, raw.name))
     pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
     bar = tqdm.tqdm(
         desc=description.dataset,
@@ -88,15 +84,12 @@ def _write_classes(
             batches = _decoded_batches(raw.images, decoder, pool, dropped, bar)
             writer.add_batches(raw.split, raw.name, batches, dropped)
             bad_images += dropped
-            if not skip_bad_images and len(bad_images) >= MAX_LISTED:
-                break
-            if skip_bad_images or not dropped:
-                _check_count(raw, writer.images_of(raw.split, raw.name))
     finally:
         pool.shutdown(cancel_futures=True)
         bar.close()
     if bad_images and not skip_bad_images:
         raise UserError(_bad_images_message(bad_images))
+    _check_counts(description.classes, writer)
 
 
 def _decoded_batches(
@@ -129,13 +122,18 @@ def _decoded_batches(
             yield pixels
 
 
-def _check_count(raw: RawClass, kept: int) -> None:
-    """Raises if too few images of a class are left to make episodes of."""
-    if raw.split != UNLABELED and kept < MIN_IMAGES:
+def _check_counts(classes: Sequence[RawClass], writer: StoreWriter) -> None:
+    """Raises if too few images of some classes are left to make episodes of."""
+    few = [
+        f"{raw.name!r} has {kept} of {len(raw.images)}"
+        for raw in classes
+        if raw.split != UNLABELED
+        and (kept := writer.images_of(raw.split, raw.name)) < MIN_IMAGES
+    ]
+    if few:
         raise UserError(
-            f"class {raw.name!r} has {kept} of {len(raw.images)} images left without "
-            f"the unreadable ones, at least {MIN_IMAGES} are needed; replace them, or "
-            "remove the class"
+            f"too few images are left without the unreadable ones: {'; '.join(few)}; "
+            f"a class needs {MIN_IMAGES}, so replace them, or remove the class"
         )
 
 
@@ -154,13 +152,15 @@ def _check_space(
 
 
 def _bad_images_message(bad_images: list[str]) -> str:
-    """Returns the message on images that cannot be decoded."""
-    number = f"{len(bad_images)} image{'s' * (len(bad_images) > 1)}"
-    if len(bad_images) >= MAX_LISTED:
-        number = f"at least {number}"
+    """Returns the message on images that cannot be decoded; prints them if many."""
+    number = f"{len(bad_images):,} image{'s' * (len(bad_images) > 1)}"
+    names = f": {'; '.join(bad_images)}"
+    if len(bad_images) > MAX_LISTED:
+        print("\n".join(bad_images), flush=True)
+        names = ", all listed above"
     return (
-        f"{number} cannot be decoded: {'; '.join(bad_images[:MAX_LISTED])}; replace or "
-        "remove them, or leave them out with --skip_bad_images"
+        f"{number} cannot be decoded{names}; replace or remove them, or leave them out "
+        "with --skip_bad_images"
     )
 
 

@@ -200,7 +200,8 @@ def _summary(description: Import, directory: pathlib.Path) -> tuple[str, ...]:
     """Returns what will be written and what it replaces, for people."""
     lines = [
         f"found {description.layout} in {description.source}: "
-        f"{description.image_count:,} images"
+        f"{description.image_count:,} images",
+        *description.notes,
     ]
     if manifest.is_dataset(directory):
         before = files.read_json(directory / manifest.FILE).get("source")

@@ -161,6 +161,7 @@ class Import:
         classes: of all splits.
         about: further entries of the manifest.
         skipped: what was left out, in words -> how many.
+        notes: what the user should know of it, in lines.
     """
 
     dataset: str
@@ -170,6 +171,7 @@ class Import:
     classes: Sequence[RawClass]
     about: dict[str, Any]
     skipped: dict[str, int]
+    notes: Sequence[str] = ()
 
     def __post_init__(self):
         for raw in self.classes:

@@ -2,7 +2,8 @@
 
 It writes a line to the standard error of C, and TensorFlow hears nothing of it. So that
 stream is led into a file while images are decoded. Several threads share it: who
-wants to know which image was meant decodes that one alone.
+wants to know which image was meant decodes that one alone. Of what else is written
+meanwhile, lines of a log are passed on.
 """
 
 import contextlib
@@ -16,6 +17,8 @@ from collections.abc import Iterator
 DAMAGE = re.compile(
     r"Corrupt JPEG data: (.*)|(Premature end of JPEG.*)|(Inconsistent progression.*)"
 )
+# How lines of a log begin, after a date or the letter of their weight.
+LOGGED = re.compile(r"\d{4}-\d\d-\d\d |[IWEF]\d{4} ")
 MAX_THREADS = 64  # that decode at once
 UNBUFFERED = 2  # C's _IONBF
 _turns = threading.Semaphore(MAX_THREADS)
@@ -85,9 +88,9 @@ class _Stream:
                     self._restore()
 
     def _restore(self) -> None:
-        """Leads the stream back, and passes on what was no complaint."""
+        """Leads the stream back, and passes on what was said of other things."""
         self._standard.value = self._usual
-        others = [line for line in self._lines(0) if not DAMAGE.search(line)]
+        others = [line for line in self._lines(0) if LOGGED.match(line)]
         os.ftruncate(self._file, 0)
         with contextlib.suppress(OSError):
             os.write(2, "".join(f"{line}\n" for line in others).encode())

@@ -6,7 +6,8 @@ import unicodedata
 from typing import NamedTuple
 
 from prwn_tf.data import tree
-from prwn_tf.data.sets import folder as folder_lib
+from prwn_tf.data.sets import class_folders
+from prwn_tf.data.sets.divided import listed
 from prwn_tf.errors import UserError
 
 
@@ -30,7 +31,14 @@ class ImageFolder(NamedTuple):
 def support(folder: pathlib.Path) -> dict[str, list[str]]:
     """Finds the examples of each class, in a folder of its own: class -> paths."""
     _check(folder, "support")
-    classes = folder_lib.classes(folder)
+    found = class_folders.read(tree.scan(folder), least=1)
+    if found.small:
+        raise UserError(
+            f"{found.root} has {len(found.small)} class folder"
+            f"{'s' * (len(found.small) > 1)} without JPEG, PNG, GIF or BMP images: "
+            f"{listed(found.small)}; fill or remove them"
+        )
+    classes = found.paths_of
     spelled: dict[str, str] = {}
     for name in classes:
         other = spelled.setdefault(_plain(name), name)

@@ -19,6 +19,7 @@ from prwn_tf.serving import folders
 from prwn_tf.serving.models import ServedModel
 
 CHANNELS = (1, 3, 4)
+MAX_NAMED = 20  # unusable images that an error names
 # Kinds of Pillow's images whose numbers are not shades of gray, or of red, green, blue.
 PILLOW_MODES = ("P", "PA", "LA", "La", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 FORMS = (
@@ -90,12 +91,23 @@ def embeddings(images: Any, model: ServedModel) -> np.ndarray:
 def embedding_batches(images: Any, model: ServedModel) -> Iterator[np.ndarray]:
     """Embeds images a batch at a time: -> [B, D], [B, D], ..."""
     images = _as_array(listed(images))
-    for batch in batches(images, model):
-        for place, reason in batch.problems.items():
-            image = images[place]
-            name = f" ({image})" if isinstance(image, str | os.PathLike) else ""
-            raise InputError(f"image {place}{name} {reason}")
+    loaded = batches(images, model)
+    for batch in loaded:
+        if batch.problems:
+            later = [each.problems for each in loaded]  # to tell of all at once
+            raise InputError(_unusable(images, [batch.problems, *later]))
         yield model.embed(batch.pixels)
+
+
+def _unusable(images: Any, problems: Sequence[dict[int, str]]) -> str:
+    """Returns what is wrong with images, by their places, in a line."""
+    reasons = []
+    for place, reason in (item for each in problems for item in each.items()):
+        image = images[place]
+        name = f" ({image})" if isinstance(image, str | os.PathLike) else ""
+        reasons.append(f"image {place}{name} {reason}")
+    more = len(reasons) - MAX_NAMED
+    return "; ".join(reasons[:MAX_NAMED]) + f"; and {more:,} more" * (more > 0)
 
 
 def check_embeddings(points: Any, name: str, size: int) -> np.ndarray:

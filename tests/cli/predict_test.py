@@ -293,13 +293,15 @@ def test_bad_unlabelled_images_are_left_out(model, folders, tmp_path):
     assert [row["trusted"] for row in rows].count("yes") == 6
 
 
-def test_a_bad_example_is_an_error(model, folders, tmp_path):
+def test_bad_examples_are_an_error(model, folders, tmp_path):
     support = shutil.copytree(folders / "support", tmp_path / "support")
     (support / "ant" / "00.png").write_bytes(b"<html>")
+    (support / "cat" / "01.png").write_bytes(b"")
     result = program.run(
         "predict", *flags(model, folders, tmp_path / "out", {"support": support})
     )
-    program.assert_one_line(result, 2, "ant/00.png", "is a web page")
+    texts = ["ant/00.png) is a web page", "cat/01.png) is empty"]
+    program.assert_one_line(result, 2, *texts)
 
 
 @pytest.mark.parametrize(

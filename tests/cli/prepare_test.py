@@ -67,7 +67,7 @@ def prepare_pictures(tmp_path, pictures, plain):
     )
     assert prepared.returncode == 0, prepared.stderr
     assert prepared.stderr == ""
-    first, *splits, last = prepared.stdout.splitlines()
+    first, *splits, last, val, test, following = prepared.stdout.splitlines()
     assert first.startswith("found own images in class folders in ")
     assert splits == [
         "train: 7 classes, 140 images",
@@ -77,6 +77,11 @@ def prepare_pictures(tmp_path, pictures, plain):
         "all of 32x32x3, 743,424 bytes",
     ]
     assert last == f"folder is prepared and verified in {tmp_path / 'data/folder'}"
+    held_out = reader.open_dataset(tmp_path / "data/folder")
+    for line, split in ((val, "val"), (test, "test")):
+        names = ", ".join(held_out[split].names)
+        assert line == f"{split} classes, held out: {names}"
+    assert following == "next: python -m prwn_tf.train --dataset=folder"
 
 
 def test_three_commands_from_a_folder_to_a_tested_model(tmp_path, pictures):

@@ -192,6 +192,21 @@ def test_damage_that_the_decoder_only_complains_of(decoder, scene, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_the_decoder_does_not_speak_to_the_user(decoder, scene, capfd):
+    whole = jpeg(scene)
+    table = whole.index(b"\xff\xc4") + 5  # its counts: 255 codes of one bit
+    broken = whole[:table] + b"\xff" + whole[table + 1 :]
+    version = whole.index(b"JFIF\0") + 5
+    newer = whole[:version] + b"\x07" + whole[version + 1 :]
+    pixels, problems = decoder([whole, broken, newer])
+
+    assert problems == {1: "is a damaged or incomplete JPEG image"}
+    assert len(pixels) == 2
+    said = capfd.readouterr().err  # TensorFlow's own log may be in it
+    assert "Huffman" not in said
+    assert "JFIF" not in said
+
+
 def test_threads_do_not_hear_of_the_damage_of_others(decoder, scene):
     good, broken = jpeg(scene), broken_jpegs(scene)["premature end"]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -45,6 +45,12 @@ def test_a_class_without_images(tmp_path):
         folders.support(tmp_path)
 
 
+def test_folders_inside_of_a_class(tmp_path):
+    made.class_folders(tmp_path, ["ant", "bee/young", "bee/old"], images=1)
+    classes = folders.support(tmp_path)
+    assert {name: len(paths) for name, paths in classes.items()} == {"ant": 1, "bee": 2}
+
+
 def test_images_outside_of_class_folders(tmp_path):
     made.write(tmp_path / "a.png", made.png(0, 0))
     with pytest.raises(UserError, match="holds 1 images but no folders"):

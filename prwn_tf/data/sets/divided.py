@@ -16,10 +16,10 @@ MAX_LISTED = 5  # names in a message
 REMEDY = "give a folder that has a folder of images for each class"
 
 
-def listed(names: Sequence[str] | Mapping[str, object]) -> str:
+def listed(names: Sequence[str] | Mapping[str, object], most: int = MAX_LISTED) -> str:
     """Returns the first few of some names, for messages."""
-    first = ", ".join(tree.shown(name) for name in list(names)[:MAX_LISTED])
-    return first + " ..." * (len(names) > MAX_LISTED)
+    first = ", ".join(tree.shown(name) for name in list(names)[:most])
+    return first + " ..." * (len(names) > most)
 
 
 def as_given(paths_of: Mapping[str, Mapping[str, list[str]]]) -> list[RawClass]:
@@ -72,6 +72,8 @@ def drawn(
     root: str, paths_of: Mapping[str, list[str]], seed: int, hold_out: str
 ) -> list[RawClass]:
     """Returns the classes in splits that are drawn by seed."""
+    if not paths_of:
+        raise UserError(f"{tree.shown(root)} has no class; {REMEDY}")
     if len(paths_of) < MIN_CLASSES:
         raise UserError(
             f"{tree.shown(root)} has one class, {listed(paths_of)}: there is "
@@ -101,13 +103,6 @@ def _split_classes(paths_of: Mapping[str, list[str]], seed: int) -> list[RawClas
 
 def _split_images(paths_of: Mapping[str, list[str]], seed: int) -> list[RawClass]:
     """Returns every class in all of the splits, each time with other images."""
-    needed = MIN_IMAGES * len(SPLITS)
-    for name, paths in paths_of.items():
-        if len(paths) < needed:
-            raise UserError(
-                f"class {name!r} has {len(paths)} images, {needed} are needed to hold "
-                "some out for validation and test; add some, or remove the class"
-            )
     places_of = {
         name: _divided(len(paths_of[name]), seed, MIN_IMAGES)
         for name in sorted(paths_of)

@@ -8,6 +8,7 @@ from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
 
 MAX_LISTED = 5  # names in a line
+MAX_HELD_OUT = 20  # names of classes that are held out
 
 
 def lines(directory: pathlib.Path) -> list[str]:
@@ -26,6 +27,25 @@ def lines(directory: pathlib.Path) -> list[str]:
             f"{directory / reader.MANIFEST} is damaged ({error!r}); prepare the data "
             "again"
         ) from error
+
+
+def held_out(directory: pathlib.Path) -> list[str]:
+    """Returns the names of the classes that training will not see, in lines."""
+    splits = reader.read_manifest(directory)["splits"]
+    held = {split: list(splits[split]["classes"]) for split in ("val", "test")}
+    if held["val"] == held["test"]:
+        return ["held out: images of every class"]
+    return [
+        tree.plain(f"{split} classes, held out:{_listed(names)}")
+        for split, names in held.items()
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    """Returns the first names after a space, and how many there are more."""
+    more = len(names) - MAX_HELD_OUT
+    rest = f" and {more:,} more" * (more > 0)
+    return f" {', '.join(names[:MAX_HELD_OUT])}{rest}"
 
 
 def _split_lines(manifest: dict[str, Any]) -> list[str]:

@@ -26,6 +26,10 @@ def described(source, **options):
     return folder.describe(tree.scan(source), **options)
 
 
+def counted(skipped):
+    return {what: count for what, count in skipped.items() if count}
+
+
 def refused(source, message, **options):
     with pytest.raises(UserError, match=message) as caught:
         described(source, **options)
@@ -118,7 +122,7 @@ def test_what_is_skipped_is_counted(tmp_path):
     plan = described(tmp_path)
 
     assert plan.image_count == 36
-    assert plan.skipped == {
+    assert counted(plan.skipped) == {
         tree.NOT_IMAGES: 1,
         "images outside of class folders": 1,
     }
@@ -138,7 +142,7 @@ def test_strays_and_further_folders_beside_given_splits_are_counted(tmp_path):
         "val": 2,
         "test": 2,
     }
-    assert plan.skipped == {
+    assert counted(plan.skipped) == {
         tree.NOT_IMAGES: 1,
         "images outside of class folders": 6,
     }
@@ -191,26 +195,42 @@ def test_two_classes(tmp_path):
 
 def test_too_few_images_to_hold_out(tmp_path):
     made.class_folders(tmp_path, ["cat", "dog"], images=5)
-    refused(tmp_path, "'cat' has 5 images, 6 are needed", hold_out="images")
+    message = "no class; .*2 class folders with fewer than 6 images: cat .5., dog .5."
+    refused(tmp_path, message, hold_out="images")
 
 
-def test_empty_classes_are_named(tmp_path):
+def test_classes_of_too_few_images_are_left_out_with_a_note(tmp_path):
     made.class_folders(tmp_path, NAMES)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "blank").mkdir()
-    refused(tmp_path, "2 class folders without .* images: blank, empty; fill or remove")
-
-
-def test_a_class_of_one_image_is_named(tmp_path):
-    made.class_folders(tmp_path, NAMES)
+    (tmp_path / "blank" / "deep").mkdir(parents=True)
     made.write(tmp_path / "lonely/1.png", made.png(0, 0))
-    refused(tmp_path, "class 'lonely' .* has 1 image, at least 2 are needed")
+    plan = described(tmp_path)
+
+    assert sorted(raw.name for raw in plan.classes) == NAMES
+    assert plan.notes == [
+        "left out 2 class folders with fewer than 2 images: blank (0), lonely (1)"
+    ]
+    assert counted(plan.skipped) == {"images of classes that are too small": 1}
 
 
-def test_classes_in_classes(tmp_path):
+def test_what_was_left_out_is_said_of_what_is_too_little(tmp_path):
+    made.class_folders(tmp_path, NAMES[:5])
+    (tmp_path / "blank").mkdir()
+    refused(tmp_path, "5 classes are too few .*; left out 1 class folder with .*blank")
+
+
+def test_folders_inside_of_a_class_are_its_own_with_a_note(tmp_path):
     made.class_folders(tmp_path, NAMES)
-    made.class_folders(tmp_path / "class b", ["left", "right"])
-    refused(tmp_path, r"class b has further folders \(left, right\) in it")
+    made.class_folders(tmp_path / "class b", ["left/near", "right", "../class c/in"])
+    (tmp_path / "class b" / "empty").mkdir()
+    plan = described(tmp_path)
+
+    images = {raw.name: len(raw.images) for raw in plan.classes}
+    assert images == dict.fromkeys(NAMES, 3) | {"class b": 9, "class c": 6}
+    assert plan.notes == [
+        "images in folders inside of a class folder are taken for that class: "
+        "class b (left, right), class c (in)"
+    ]
+    assert not counted(plan.skipped)
 
 
 def test_names_that_cannot_be_told_apart(tmp_path):
