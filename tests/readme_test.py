@@ -76,11 +76,6 @@ def test_the_python_page(folder):
     assert last.endswith("of 2 classes: first, second")
 
 
-@pytest.mark.slow
-def test_the_python_page_as_pasted(folder):
-    run(folder, "".join(blocks("docs/python.md", "python")))
-
-
 def test_the_saved_model(folder):
     [code] = blocks("docs/own_images.md", "python")
     *lines, last = code.splitlines()

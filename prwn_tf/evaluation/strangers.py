@@ -44,7 +44,7 @@ def spec_like(pools: Pools, task: EpisodeSpec, shot: int) -> EpisodeSpec | None:
     way, room = min(task.way, classes), images - shot
     if way < 2 or room < 2:
         return None
-    query = min(QUERIES, room // 2)
+    query = min(QUERIES, task.query, room // 2)
     distractors = min(task.distractors, classes - way)
     strangers = min(way, classes - way - distractors)
     return EpisodeSpec(

@@ -164,6 +164,12 @@ class EdgeHead(GraphHead):
         return Answer(_split(scores, episode), prototypes)
 
     def answer_singly(self, episode: EmbeddedEpisode) -> Answer:
+        scores = self._scores_singly(episode)
+        return Answer(scores, mean_prototypes(episode.support))
+
+    @tf.function(autograph=False)  # a graph at a time, which takes minutes in Python
+    def _scores_singly(self, episode: EmbeddedEpisode) -> tf.Tensor:
+        """Returns the scores of queries that each have a graph: [..., Q, N]."""
         joined = _joined(episode)
         episodes, queries = tf.unstack(tf.shape(joined.queries)[:2])
 
@@ -178,7 +184,7 @@ class EdgeHead(GraphHead):
             parallel_iterations=AT_ONCE,
             fn_output_signature=tf.float32,
         )  # [EQ, N]
-        return Answer(_split(scores, episode), mean_prototypes(episode.support))
+        return _split(scores, episode)
 
     def loss(
         self, episode: EmbeddedEpisode, answer: Answer, labels: tf.Tensor
