@@ -1,6 +1,7 @@
 import errno
 import json
 import resource
+import shutil
 
 import keras
 import numpy as np
@@ -220,6 +221,15 @@ def test_only_the_owner_removes_what_killed_saves_left(saved):
     assert not list(saved.rglob("*_temp"))
     assert not list(saved.glob("checkpoint.tmp*"))
     assert checkpoints.restore().step == 4
+
+
+def test_an_old_one_that_a_kill_kept_is_removed(saved):
+    for suffix in ("index", "data-00000-of-00001"):
+        shutil.copyfile(saved / f"ckpt-2.{suffix}", saved / f"ckpt-1.{suffix}")
+    (saved / "ckpt-9.data-00000-of-00001").write_bytes(b"of a save without an end")
+    Checkpoints(saved, build()).remove_leftovers()
+    names = {path.name.partition(".")[0] for path in saved.glob("ckpt-*")}
+    assert names == {"ckpt-2", "ckpt-3", "ckpt-4"}
 
 
 class Odd(Conv4):

@@ -40,6 +40,14 @@ def test_a_run_that_begins_again_writes_its_settings_once(tmp_path):
     assert steps(tmp_path) == [1]
 
 
+def test_all_of_a_step_is_on_disk_before_its_checkpoint_can_be(tmp_path):
+    with monitor.Monitor(tmp_path, 0) as writer:
+        writer.training(4, {"landing/0_steps": 0.5}, rate=0.1, speed=2.0)
+        writer.validation(4, {"accuracy": 0.5})
+        for name in ("train/learning_rate", "validation/accuracy", "landing"):
+            assert steps(tmp_path, name) == [4]  # a kill would come here
+
+
 def test_an_event_file_cut_in_the_middle_is_mended(tmp_path):
     write(tmp_path, 0, [1, 2, 3])
     [path] = tmp_path.glob("events.*")
