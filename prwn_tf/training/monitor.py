@@ -60,13 +60,12 @@ class Monitor:
 
     @contextlib.contextmanager
     def _writing(self, step: int) -> Iterator[None]:
-        """Puts what is written on disk before the checkpoint of that step is there.
+        """Puts on disk what is written, before the checkpoint of that step is there.
 
         A run that is killed goes on after that checkpoint, and writes nothing again.
         """
         with self._tolerant(), self._writer.as_default(step=step):
-            yield
-            self._writer.flush()
+            yield  # and flushes
 
     def training(
         self, step: int, logs: Mapping[str, tf.Tensor], rate: float, speed: float
