@@ -65,7 +65,8 @@ class Monitor:
         A run that is killed goes on after that checkpoint, and writes nothing again.
         """
         with self._tolerant(), self._writer.as_default(step=step):
-            yield  # and flushes
+            yield
+            self._writer.flush()  # the one of `as_default` hides a full disk
 
     def training(
         self, step: int, logs: Mapping[str, tf.Tensor], rate: float, speed: float
