@@ -92,7 +92,11 @@ class TrainConfig(Settings):
         "averaged.",
         "[1, 100]",
     )
-    label_ratio: float = setting(1.0, "Labelled share of a training class.", "(0, 1]")
+    label_ratio: float = setting(
+        1.0,
+        "Labelled share of a training class; below 1 it hides labels, for experiments.",
+        "(0, 1]",
+    )
     label_seed: int = setting(0, "Draws which images are labelled.", SEED)
     seed: int = setting(0, "Draws first weights and training episodes.", SEED)
     eval_seed: int = setting(0, "Draws validation and test episodes.", SEED)

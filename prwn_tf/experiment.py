@@ -197,15 +197,28 @@ def run(
     """Trains what is left to train, then tests: the steps trained, and the tests."""
     print(f"training episodes: {methods.training_spec(config)}")
     print(f"test episodes:     {config.test}")
-    if config.label_ratio < 1:
-        share = f"{100 * config.label_ratio:.3g} % of each training class"
-        print(f"labelled images:   {share} (--label_ratio), the rest is unlabelled")
+    print(f"labelled images:   {labelled(config)}")
     for text in report.warning(config).values():
         logging.warning(text)
     experiment = create(config, workdir, stores)
     print(f"parameters:        {_parameters(experiment.model)}")
     step = experiment.train(flags_text)
     return step, experiment.test()
+
+
+def labelled(config: TrainConfig) -> str:
+    """Returns how many training images are labelled and what is walked over."""
+    if config.label_ratio < 1:
+        share = f"{100 * config.label_ratio:.3g} % of each training class"
+        return f"{share} (--label_ratio), the rest is unlabelled"
+    method = methods.METHODS[config.method]
+    if config.train.unlabeled and not method.batches:
+        return "all; further ones of an episode's classes are its unlabelled images"
+    left_out = [name for name in method.terms if name not in config.terms]
+    if left_out and not config.train.unlabeled_points:
+        terms = " and the ".join(left_out)
+        return f"all, and none is left over: it trains without the {terms}"
+    return "all"
 
 
 def create(

@@ -194,38 +194,45 @@ def _plane(task: Task, way: int, label_ratio: float, walk: WalkConfig) -> TrainC
 def _folder(task: Task) -> TrainConfig:
     """Returns our own: mini's as far as the user's classes go, for minutes on a CPU.
 
-    Images of no class join an episode in the number of its other unlabelled ones. No
-    label is hidden from methods that learn from labelled images alone.
+    No label is hidden. What an episode walks over are images of its classes that are
+    neither support nor query, and as many of no class, if there are any. Without any,
+    the terms of the loss that need them are left out.
     """
     data = task.prepared or Prepared()
     test = _fitting(task, data)
-    # At least one image to learn from and one to ask.
-    ratio = max(0.4, min(1.0, 2 / max(1, data.train_images)))
-    ratio = 1.0 if task.labeled_only else ratio
-    labelled = math.floor(data.train_images * ratio + 1e-9)
-    shot = min(5, max(1, labelled // 2))
-    train = EpisodeSpec(
-        way=max(2, min(5, data.train_classes - test.distractors)),
-        shot=shot,
-        query=min(5, max(1, labelled - shot)),
-        unlabeled=min(10, data.train_images - labelled),
-    )
+    train = _of_own_images(task, data, data.train_classes - test.distractors)
     points = train.clean_points or 10 * train.way
     train = dataclasses.replace(train, extra=min(points, data.extra))
+    terms = _terms(task, WalkConfig(weight=0.5))
+    if not train.unlabeled_points:
+        terms = {name: type(term)(weight=0.0) for name, term in terms.items()}
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,
         train=_training(task, train, test),
         test=test,
         image_shape=data.image_shape,
-        label_ratio=ratio,
-        **_terms(task, WalkConfig(weight=0.5)),
+        label_ratio=task.labelled_share,
+        **terms,
         optimizer=OptimizerConfig(halve_at=every(750, 3_000)),
         episodes=3_000,
         eval_episodes=1_000,
         validate_every=500,
         checkpoint_every=500,
     )
+
+
+def _of_own_images(task: Task, data: Prepared, classes: int) -> EpisodeSpec:
+    """Returns training episodes that the smallest class allows."""
+    ratio = task.labelled_share
+    labelled = math.floor(data.train_images * ratio + 1e-9)
+    # Where all are labelled, half of a class is left to be walked over.
+    walked = ratio == 1 and not task.labeled_only
+    known = max(2, labelled // 2) if walked else labelled
+    shot = min(5, max(1, known // 2))
+    query = min(5, max(1, known - shot))
+    rest = data.train_images - (shot + query if ratio == 1 else labelled)
+    return EpisodeSpec(max(2, min(5, classes)), shot, query, max(0, min(10, rest)))
 
 
 def _fitting(task: Task, data: Prepared) -> EpisodeSpec:

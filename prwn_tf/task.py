@@ -39,6 +39,7 @@ class Task:
     prepared: Prepared | None = None
     terms: tuple[str, ...] | None = None
     head: str | None = None  # the user's own, in the place of the method's
+    label_ratio: float | None = None
 
     def spec(self, **defaults: int) -> EpisodeSpec:
         """Returns the test episodes: what was asked, or else the defaults."""
@@ -63,6 +64,12 @@ class Task:
         if self.head:
             return not self.used and not imports.load(self.head).uses_unlabeled
         return not self.used and not self._method.uses_unlabeled
+
+    @property
+    def labelled_share(self) -> float:
+        """The label ratio asked for, if it can be; else all images are labelled."""
+        asked = self.label_ratio or 1.0
+        return asked if 0 < asked <= 1 else 1.0
 
     @property
     def _method(self) -> methods.Method:

@@ -6,6 +6,7 @@ import math
 import pytest
 
 from prwn_tf import methods
+from prwn_tf.config import WalkConfig
 from prwn_tf.errors import UserError
 from prwn_tf.protocols import Prepared, Task, protocol
 
@@ -15,9 +16,10 @@ def fits(config, data):
     test, train = config.test, config.train
     labelled = math.floor(data.train_images * config.label_ratio + 1e-9)
     own = train.shot + train.query
+    hidden = data.train_images - (own if config.label_ratio == 1 else labelled)
     return (
         own <= labelled
-        and train.unlabeled <= data.train_images - labelled
+        and train.unlabeled <= hidden
         and test.shot + test.query + test.unlabeled <= data.held_out_images
         and test.classes <= data.held_out_classes
         and train.classes <= data.train_classes
@@ -29,10 +31,14 @@ def fits(config, data):
 @pytest.mark.parametrize("held_out", [2, 3, 5, 14, 15, 50])
 @pytest.mark.parametrize("classes", [2, 4, 50])
 @pytest.mark.parametrize("extra", [0, 3, 1000])
-def test_defaults_fit(images, held_out, classes, extra):
+@pytest.mark.parametrize("ratio", [None, 0.7])
+def test_defaults_fit(images, held_out, classes, extra, ratio):
     data = Prepared((32, 32, 3), classes, images, max(2, classes // 2), held_out, extra)
-    config = protocol(Task("folder", "prwn", prepared=data))
+    task = Task("folder", "prwn", prepared=data, label_ratio=ratio)
+    config = protocol(task)
     assert fits(config, data), config
+    assert config.label_ratio == (ratio or 1)
+    methods.check(config)
     assert config.image_shape == (32, 32, 3)
     assert config.walk.weight > 0
 
@@ -52,10 +58,16 @@ def test_images_of_no_class_are_as_many_as_the_others_at_most(pool, extra):
     assert train.extra == extra
 
 
-@pytest.mark.parametrize(("images", "ratio"), [(600, 0.4), (5, 0.4), (4, 0.5)])
-def test_small_classes_have_more_of_their_labels(images, ratio):
+@pytest.mark.parametrize(
+    ("images", "episode"), [(600, (5, 5, 10)), (12, (3, 3, 6)), (3, (1, 1, 1))]
+)
+@pytest.mark.parametrize("dataset", ["folder:pets", "tfds:cifar100"])
+def test_no_label_is_hidden(dataset, images, episode):
     data = Prepared(train_images=images)
-    assert protocol(Task("folder", "prwn", prepared=data)).label_ratio == ratio
+    config = protocol(Task(dataset, "prwn", prepared=data))
+    assert config.label_ratio == 1
+    train = config.train
+    assert (train.shot, train.query, train.unlabeled) == episode
 
 
 def test_without_a_walk_nothing_is_unlabelled():
@@ -78,9 +90,10 @@ def test_classes_of_two_images_walk_through_those_of_no_class():
     methods.check(config)
 
 
-def test_classes_of_two_images_alone_can_be_trained_on_without_a_walk():
+def test_classes_of_two_images_alone_are_trained_on_without_a_walk():
     config = protocol(Task("folder", "prwn", prepared=Prepared(train_images=2)))
+    methods.check(config)
+    assert config.terms == ()
+    asked = dataclasses.replace(config, walk=WalkConfig(weight=0.5))
     with pytest.raises(UserError, match="needs unlabelled points"):
-        methods.check(config)
-    walk = dataclasses.replace(config.walk, weight=0.0)
-    methods.check(dataclasses.replace(config, walk=walk))
+        methods.check(asked)

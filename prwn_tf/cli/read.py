@@ -47,6 +47,7 @@ S = TypeVar("S", bound=Settings)
 def train_config() -> TrainConfig:
     """Returns the published config of the task that the flags name, with changes."""
     own = _own_parts()
+    given = _given(TrainConfig)
     task = protocols.Task(
         dataset=FLAGS.dataset,
         method=FLAGS.method,
@@ -54,6 +55,7 @@ def train_config() -> TrainConfig:
         prepared=_prepared(),
         terms=_terms(own),
         head=FLAGS.head,
+        label_ratio=given.get("label_ratio"),
     )
     base = _with_encoder(protocols.protocol(task))
     config = dataclasses.replace(
@@ -62,7 +64,7 @@ def train_config() -> TrainConfig:
         optimizer=_changed(base.optimizer),
         own={name: _own_changed(part) for name, part in own.items()},
         **{name: _changed(getattr(base, name)) for name in PARTS},
-        **_given(TrainConfig),
+        **given,
         **{
             name: FLAGS[name].value for name in ("encoder", "head") if FLAGS[name].value
         },

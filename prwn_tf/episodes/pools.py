@@ -19,7 +19,7 @@ class Pools:
     """The rows of a split, class by class: a class's labelled ones, then the others.
 
     In a `shared` pool the unlabelled points of an episode are further images of the
-    labelled pool, as in all validation and test episodes.
+    labelled pool, as in all validation and test episodes, and where all is labelled.
     """
 
     split: str
@@ -44,7 +44,8 @@ class Pools:
 def split_labels(store: ClassStore, split: str, ratio: float, seed: int) -> Pools:
     """Draws floor(ratio * images) labelled images of each class; the rest has none.
 
-    A class's draw depends on the seed and the class's place alone.
+    A class's draw depends on the seed and the class's place alone. With a ratio of 1
+    the pool is shared.
     """
     labeled = np.array([math.floor(count * ratio + 1e-9) for count in store.counts])
     orders = [
@@ -60,6 +61,7 @@ def split_labels(store: ClassStore, split: str, ratio: float, seed: int) -> Pool
         starts=store.offsets[:-1],
         labeled=labeled,
         unlabeled=store.counts - labeled,
+        shared=ratio == 1,
     )
 
 
@@ -162,6 +164,7 @@ def _check_pool(
     parts: dict[str, int],
     flag_prefix: str,
 ) -> None:
+    parts = {name: count for name, count in parts.items() if count}
     smallest, need = int(np.argmin(counts)), sum(parts.values())
     if counts[smallest] >= need:
         return

@@ -99,6 +99,7 @@ def test_three_commands_from_a_folder_to_a_tested_model(tmp_path, pictures):
     )
     assert trained.returncode == 0, trained.stderr
     assert "2 unlabelled of no class" in trained.stdout
+    assert "labelled images:   all; further ones of an episode's" in trained.stdout
     tested = program.run(
         "evaluate", f"--workdir={workdir}", "--eval_episodes=50", **plain
     )

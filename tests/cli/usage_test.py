@@ -70,7 +70,10 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"train_way": 500}, ["500 classes", "train split has 400", "--train_way"]),
         ({"way": 70, "distractors": 20}, ["70 classes + 20", "val split has 80"]),
         ({"train_query": 5}, ["labelled images", "train000", "--label_ratio"]),
-        ({"label_ratio": 1.0}, ["has 0 unlabelled images", "--label_ratio"]),
+        (
+            {"label_ratio": 1.0, "train_unlabeled": 19},
+            ["has 20 images but an episode needs 21", "--train_unlabeled"],
+        ),
         ({"label_ratio": 0.0}, ["label_ratio must be in (0, 1], got 0"]),
         ({"label_ratio": 1.5}, ["label_ratio must be in (0, 1], got 1.5"]),
         ({"train_unlabeled": 19}, ["18 unlabelled images", "needs 19"]),

@@ -59,6 +59,18 @@ def test_extra_points_come_last_and_are_all_different(stores):
     np.testing.assert_allclose(drawn, 5 / 7, atol=0.1)
 
 
+def test_where_all_is_labelled_the_points_are_further_images(stores):
+    pool = run_pools(stores, label_ratio=1.0)
+    found = plans(pool, SPEC, 200)
+    known = SPEC.way * (SPEC.shot + SPEC.query)
+    for support, query, points in zip(*found[1:], strict=True):
+        rows = [*support.ravel(), *query.ravel(), *points]
+        assert len(set(rows)) == known + SPEC.unlabeled_points
+    of_class = found.unlabeled[:, : SPEC.class_points] // 12
+    expected = np.repeat(found.classes, SPEC.unlabeled, axis=1)
+    np.testing.assert_array_equal(of_class, expected)
+
+
 def test_the_rest_of_an_episode_does_not_depend_on_them(stores):
     pool = run_pools(stores, label_ratio=0.5)
     with_extra = plans(pool, SPEC, 20)

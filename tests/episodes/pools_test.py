@@ -20,8 +20,9 @@ def test_ratio_one_labels_everything(make_store):
     found = pools.split_labels(store, "train", 1.0, seed=0)
     np.testing.assert_array_equal(found.labeled, store.counts)
     pools.check(found, EpisodeSpec(way=2, shot=5, query=2))
-    with pytest.raises(UserError, match=r"has 0 unlabelled images .*label_ratio"):
-        pools.check(found, EpisodeSpec(way=2, shot=1, query=1, unlabeled=1))
+    pools.check(found, EpisodeSpec(way=2, shot=1, query=1, unlabeled=5))
+    with pytest.raises(UserError, match=r"has 7 images but an episode needs 8 "):
+        pools.check(found, EpisodeSpec(way=2, shot=1, query=1, unlabeled=6))
 
 
 def test_the_draw_follows_the_seed_class_by_class(make_store):
@@ -51,7 +52,7 @@ def test_the_draw_follows_the_seed_class_by_class(make_store):
             [9, 5, 9],
             1.0,
             {"query": 5},
-            r"class 'class1' of the train split has 5 labelled images but an episode "
+            r"class 'class1' of the train split has 5 images but an episode "
             r"needs 6 \(shot 1 \+ query 5\)",
         ),
         (
