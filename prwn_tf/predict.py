@@ -46,6 +46,13 @@ flags.DEFINE_string(
 define.define_weights_flag()
 flags.DEFINE_string("support", None, "Folder with a folder of examples for each class.")
 flags.DEFINE_string(
+    "support_table",
+    None,
+    "csv file with the columns file and label, as the gallery's corrected.csv, instead "
+    "of a folder for each class. Names of files start from --support, or from the "
+    "table's own folder; files without a label are left out.",
+)
+flags.DEFINE_string(
     "classes",
     None,
     "Instead of --support and --unlabeled: classes.npz in the --output of an earlier "
@@ -74,8 +81,7 @@ def main() -> None:
     source = model_source()
     models.check(*source)
     check_source()
-    if FLAGS.support is not None:
-        support = folders.support(cli.path(FLAGS.support))
+    support = examples()
     query = folders.images(cli.path(FLAGS.query), "query")
     unlabeled = None
     if FLAGS.unlabeled is not None:
@@ -122,9 +128,18 @@ def model_source() -> tuple[pathlib.Path | str, str]:
     return released.model(cli.path(FLAGS.model)), weights
 
 
+def examples() -> dict[str, list[str]] | None:
+    """Returns the examples of each class, by folders or by a table: class -> paths."""
+    folder = None if FLAGS.support is None else cli.path(FLAGS.support)
+    if FLAGS.support_table is not None:
+        return folders.labelled(cli.path(FLAGS.support_table), folder)
+    return None if folder is None else folders.support(folder)
+
+
 def check_source() -> None:
     """Raises unless the classes are given in one of the two ways."""
-    if (FLAGS.support is None) == (FLAGS.classes is None):
+    given = FLAGS.support is not None or FLAGS.support_table is not None
+    if given == (FLAGS.classes is not None):
         raise UserError(
             "the classes to tell apart are given either as --support, a folder of "
             "examples for each, or as --classes, what an earlier call learned; give "

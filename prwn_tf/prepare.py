@@ -34,6 +34,13 @@ flags.DEFINE_string(
     "Raw files: a folder or an archive. Unset: omniglot is downloaded, glyphs and the "
     "sets in the plane are drawn.",
 )
+flags.DEFINE_string(
+    "labels",
+    None,
+    "For folder: csv file with the columns file and label, as the gallery's "
+    "corrected.csv, instead of a folder for each class. Names of files start from "
+    "--source; images without a label are left out.",
+)
 flags.DEFINE_integer(
     "image_size",
     None,
@@ -134,7 +141,7 @@ def _options() -> preparation.Options:
         field.name: FLAGS[field.name].value
         for field in dataclasses.fields(preparation.Options)
     }
-    for name in ("source", "unlabeled_source", "tfds_dir"):
+    for name in ("source", "labels", "unlabeled_source", "tfds_dir"):
         if values[name] is not None:
             values[name] = cli.path(values[name])
     return preparation.Options(**values)

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 
 from prwn_tf import dataset_names, files
-from prwn_tf.data import catalog, ingest, sources, tree
+from prwn_tf.data import catalog, ingest, label_table, sources, tree
 from prwn_tf.data.raw import Import, RawClass
 from prwn_tf.data.sets import (
     class_splits,
@@ -27,6 +27,7 @@ class Options:
 
     Attributes:
         source: raw files.
+        labels: a table of the class of each image, where folders do not tell it.
         image_size: height and width of the prepared images.
         unlabeled_source: further images, of no class.
         allow_partial: whether classes may be missing.
@@ -41,6 +42,7 @@ class Options:
     """
 
     source: pathlib.Path | None = None
+    labels: pathlib.Path | None = None
     image_size: int | None = None
     unlabeled_source: pathlib.Path | None = None
     allow_partial: bool | None = None
@@ -64,7 +66,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "omniglot": ("source",),
     "mini": ("source", *_IMAGES, "allow_partial"),
     "tiered": ("source", *_IMAGES, "allow_partial"),
-    "folder": ("source", *_IMAGES, *_SPLIT),
+    "folder": ("source", "labels", *_IMAGES, *_SPLIT),
     "tfds": (*_IMAGES, *_SPLIT, "tfds_dir", "image_key", "label_key"),
 }
 
@@ -184,9 +186,19 @@ def _described_classes(
     else:
         if options.class_splits is not None:
             given["split_of"] = class_splits.read(options.class_splits)
+        if options.labels is not None:
+            given["paths_of"] = _labelled(options.labels, raw)
         description = folder.describe(raw, **given)
     source = name if options.source is None else tree.shown(options.source)
     return dataclasses.replace(description, dataset=name, source=source)
+
+
+def _labelled(table: pathlib.Path, raw: tree.Tree) -> dict[str, list[str]]:
+    """Returns the images of each class by a table of labels."""
+    flag = f"--labels={tree.shown(table)}"
+    labels = label_table.read(table, flag)
+    root, remedy = raw.folders[0].path, "names in the table start from --source"
+    return label_table.by_class(labels, root, flag, remedy)
 
 
 def _with_unlabeled(description: Import, raw: tree.Tree) -> Import:

@@ -5,7 +5,7 @@ import pathlib
 import unicodedata
 from typing import NamedTuple
 
-from prwn_tf.data import tree
+from prwn_tf.data import label_table, tree
 from prwn_tf.data.sets import class_folders
 from prwn_tf.data.sets.divided import listed
 from prwn_tf.errors import UserError
@@ -38,19 +38,44 @@ def support(folder: pathlib.Path) -> dict[str, list[str]]:
             f"{'s' * (len(found.small) > 1)} without JPEG, PNG, GIF or BMP images: "
             f"{listed(found.small)}; fill or remove them"
         )
-    classes = found.paths_of
+    return _told_apart(found.paths_of, f"--support={folder}", "folder of images")
+
+
+def labelled(table: pathlib.Path, folder: pathlib.Path | None) -> dict[str, list[str]]:
+    """Finds the examples that a table has labels for: class -> paths.
+
+    Args:
+        folder: where names of files start from; None: from the table's own folder.
+    """
+    flag = f"--support_table={table}"
+    labels = label_table.read(table, flag)
+    root = table.parent if folder is None else folder
+    remedy = "give the folder that their names start from as --support"
+    classes = label_table.by_class(labels, root, flag, remedy)
+    return _told_apart(classes, flag, "label")
+
+
+def _told_apart(
+    classes: dict[str, list[str]], flag: str, what: str
+) -> dict[str, list[str]]:
+    """Returns classes, if people would tell them apart, and there are two.
+
+    Args:
+        flag, what: where each is named, and by what, for messages.
+    """
     spelled: dict[str, str] = {}
     for name in classes:
         other = spelled.setdefault(_plain(name), name)
         if other != name:
+            kind = what.partition(" ")[0]
             raise UserError(
-                f"--support={folder} has two folders for one class, {other!r} and "
-                f"{name!r}; put their images into one, or rename it"
+                f"{flag} has two {kind}s for one class, {other!r} and {name!r}; put "
+                "their images into one, or rename it"
             )
     if len(classes) < 2:
         raise UserError(
-            f"--support={folder} has one class, {next(iter(classes))!r}: there is "
-            "nothing to tell it from; add a folder of images for another class"
+            f"{flag} has one class, {next(iter(classes))!r}: there is nothing to tell "
+            f"it from; add a {what} for another class"
         )
     return classes
 

@@ -1,18 +1,21 @@
 """The page of a prediction: complete, bounded, harmless, and alive in a browser."""
 
 import base64
+import dataclasses
 import html.parser
 import json
 import re
 import shutil
 import subprocess
+import urllib.parse
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf.data import label_table
 from prwn_tf.serving import folders, predictions
-from prwn_tf.serving.gallery import choice, page, thumbnails
+from prwn_tf.serving.gallery import cards, choice, page, thumbnails
 from prwn_tf.serving.predictions import Prediction, Predictions
 from tests.serving import made
 
@@ -67,6 +70,9 @@ def test_everything_is_shown(shown):
     headings = re.findall(r"<h3>(.*?)</h3>", shown.read_text(encoding="utf-8"))
     assert headings == ["Trusted (6)", "Set aside (6)"]
     assert "is a web page" in shown.read_text(encoding="utf-8")
+    assert shown.read_text(encoding="utf-8").count("<b>Outside</b> means") == 1
+    rows = [each for each in read.of("li") if "data-row" in each]
+    assert [int(each["data-row"]) for each in rows] == list(range(21))
 
 
 def test_names_are_text_and_nothing_else(shown):
@@ -83,10 +89,19 @@ def test_nothing_comes_from_elsewhere(shown):
     for _, attributes in Reader(text).tags:
         for name in ("src", "href", "action", "srcset"):
             value = attributes.get(name, "#")
-            assert value.startswith(("#", "data:image/jpeg;base64,"))
+            # Within the page, or files on the way from it, of no other scheme.
+            assert value.startswith(("#", "./", "data:image/jpeg;base64,"))
     assert not re.search(r"url\(|@import|https?://", text)
     [policy] = [each for each in Reader(text).of("meta") if "http-equiv" in each]
-    assert policy["content"].startswith("default-src 'none'; img-src data:;")
+    assert policy["content"].startswith("default-src 'none'; img-src data: file:;")
+
+
+def test_images_lead_to_their_files(shown):
+    links = [each["href"] for each in Reader(shown.read_text()).of("a")]
+    ways = [link for link in links if not link.startswith("#")]
+    assert len(ways) >= 6 + 2 * 21 + 12  # examples, a card and a row each, unlabelled
+    for way in ways:
+        assert (shown.parent / urllib.parse.unquote(way)).is_file()
 
 
 def some(count: int, label: str = "ant", **more) -> list[Prediction]:
@@ -136,6 +151,35 @@ def test_a_small_class_is_shown_once():
     assert len(chosen.doubted) == 3
 
 
+def test_doubt_is_compared_across_classes():
+    queries = [
+        Prediction("/a", "a", "ant", 0.9, "bee", 3, 0.1),
+        Prediction("/b", "b", "bee", 0.95, "ant", 4, 0.9),
+        Prediction("/c", "c", "ant", 0.5, "bee", 0.1, 0.1),
+        Prediction("/d", "d", problem="is empty"),
+    ]
+    chosen = choice.choose(predictions_of(queries))
+    assert [each.file for each in chosen.by_doubt] == ["b", "c", "a"]
+    unknown = [
+        dataclasses.replace(each, probability=np.nan, none_of_these=np.nan)
+        for each in queries[:3]
+    ]
+    chosen = choice.choose(predictions_of(unknown))
+    assert [each.file for each in chosen.by_doubt] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("a.png", ["", "a.png"]),
+        ("IMG_20260101_000123.jpg", ["IMG_20260101_0", "00123.jpg"]),
+        ("cafe\u0301-1234567", ["caf", "e\u0301-1234567"]),
+    ],
+)
+def test_the_middle_of_a_name_makes_way(name, parts):
+    assert re.findall("<bdi>(.*?)</bdi>", cards.cut(name)) == parts
+
+
 def test_the_filter_decides_what_is_trusted():
     crowd = [*some(100), Prediction("/bad", "bad", problem="is empty")]
     trusted = {f"/ant/{index}" for index in range(50, 100)}
@@ -148,7 +192,10 @@ def test_pages_are_bounded_however_many_images_there_are():
     names = [f"class{index}" for index in range(400)]
     queries = [each for name in names for each in some(40, name)]
     chosen = choice.choose(predictions_of(queries, some(5000), (), names))
-    assert len(chosen.paths()) < 400 * (2 + 2 * 3) + 200
+    assert len(chosen.paths()) < 400 * (2 + 2 * 3) + 200 + choice.MAX_PICTURED
+    assert len(chosen.by_doubt) == 16_000
+    chosen = choice.choose(predictions_of(some(choice.MAX_LISTED + 7)))
+    assert (len(chosen.by_doubt), chosen.unlisted) == (choice.MAX_LISTED, 7)
 
 
 def test_thumbnails_keep_their_shape(tmp_path):
@@ -222,6 +269,23 @@ for (const order of ["name", "certain", "doubtful", "given"]) {
   sort.dispatchEvent(new Event("change"));
   log[order] = names();
 }
+// A wrong label, a new class with a name like a formula, and none of them.
+const rows = [...document.querySelectorAll(".row")];
+for (const [row, right] of [[0, "cat"], [1, '=ne,w "class"'], [2, ""]]) {
+  rows[row].querySelector(".thumb").click();
+  log.large = large.open && picture.src;
+  const known = right !== '=ne,w "class"';
+  const field = document.getElementById(known ? "right" : "fresh");
+  field.value = right;
+  field.dispatchEvent(new Event("change"));
+}
+log.corrected = rows.slice(0, 3).map((row) => row.dataset.name);
+log.stepped = [document.getElementById("which").textContent];
+document.getElementById("previous").click();
+log.stepped.push(document.getElementById("which").textContent);
+large.close();
+log.table = table();
+unsaved = false;
 find.value = " CAT/0 ";
 find.dispatchEvent(new Event("input"));
 log.found = names();
@@ -231,7 +295,7 @@ document.title = JSON.stringify(log);
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-def test_sorting_and_finding_in_a_browser(shown, tmp_path):
+def test_sorting_finding_and_correcting_in_a_browser(shown, tmp_path):
     # The page forbids foreign scripts, so the driver needs a page that does not.
     text = re.sub("<meta http-equiv.*?>", "", shown.read_text(encoding="utf-8"))
     (tmp_path / "driven.html").write_text(
@@ -240,11 +304,30 @@ def test_sorting_and_finding_in_a_browser(shown, tmp_path):
     dom, said = browse(tmp_path / "driven.html", tmp_path)
     assert said == ""
     log = json.loads(html.unescape(re.search("<title>(.*?)</title>", dom).group(1)))
-    cards = Reader(text).of("figure")
-    margins = {card["data-name"]: float(card["data-margin"]) for card in cards}
+    figures = Reader(text).of("figure")
+    sure = {
+        card["data-name"]: (float(card["data-right"]), float(card["data-margin"]))
+        for card in figures
+    }
     assert log["name"] == sorted(log["before"])
-    assert log["certain"] == sorted(log["before"], key=lambda n: -margins[n])
+    assert log["certain"] == sorted(log["before"], key=sure.get)[::-1]
     assert log["doubtful"] == log["certain"][::-1]
     assert log["given"] == log["before"]
     assert log["found"] == [name for name in log["before"] if name.startswith("cat/0")]
     assert not log["wide"]
+    assert log["large"].startswith("file:///")
+    assert log["stepped"] == log["corrected"][2:0:-1]
+    # The table is what `predict --support_table` and `prepare --labels` read.
+    (tmp_path / "corrected.csv").write_text(log["table"], encoding="utf-8")
+    labels = label_table.read(tmp_path / "corrected.csv", "--labels")
+    listed = {each["data-name"]: each for each in Reader(text).of("li") if each}
+    expected = {
+        name: each["data-label"]
+        for name, each in listed.items()
+        if "data-row" in each and "data-novel" not in each
+    }
+    first, second, third = log["corrected"]
+    expected |= {first: "cat", second: '=ne,w "class"'}
+    expected.pop(third, None)
+    assert labels == expected
+    assert log["table"].count(",you") == 3

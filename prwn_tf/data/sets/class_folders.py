@@ -58,6 +58,15 @@ def read(source: Tree, least: int) -> ClassFolders:
     return _classes_in(_unwrapped(folders), folders, least)
 
 
+def by_table(
+    source: Tree, paths_of: Mapping[str, list[str]], least: int
+) -> ClassFolders:
+    """Returns the classes that a table has made of a tree's images."""
+    small = {name: len(paths) for name, paths in paths_of.items() if len(paths) < least}
+    kept = {name: paths for name, paths in paths_of.items() if name not in small}
+    return ClassFolders(tree.shown(source.folders[0].path), kept, small, {}, least)
+
+
 def _inner_folders(folder: Folder, folders: Mapping[str, Folder]) -> list[Folder]:
     """Returns the folders that lie in a folder, of those that were scanned."""
     paths = (os.path.join(folder.path, name) for name in folder.folders)

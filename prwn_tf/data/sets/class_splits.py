@@ -1,8 +1,8 @@
 """Lists of which class belongs to which split, where a benchmark has fixed them."""
 
-import csv
 import pathlib
 
+from prwn_tf.data import tables
 from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.errors import UserError
 
@@ -15,7 +15,6 @@ HELP = (
     "test) and class. Classes that are not in it are left out."
 )
 _FOLDER = pathlib.Path(__file__).with_name("splits")
-MAX_BYTES = 2**24
 
 
 def read(name: str) -> dict[str, str]:
@@ -26,35 +25,17 @@ def read(name: str) -> dict[str, str]:
     """
     shipped = name in SHIPPED
     path = _FOLDER / f"{name}.csv" if shipped else pathlib.Path(name).expanduser()
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UserError(f"--class_splits={name} is too large for a list of classes")
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UserError(
-            f"cannot read --class_splits={name}: {error.strerror}; give a csv file, or "
-            f"one of {', '.join(SHIPPED)}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"--class_splits={name} is not text; save it as csv") from error
-    split_of: dict[str, str] = {}
-    rows = csv.DictReader(text.splitlines())
-    if not {"split", "class"} <= set(rows.fieldnames or ()):
-        raise UserError(
-            f"--class_splits={name} must begin with the line split,class, and begins "
-            f"with {text.partition(chr(10))[0][:80]!r}"
-        )
-    for row in rows:
-        split, label = row["split"], row["class"]
+    flag, split_of = f"--class_splits={name}", {}
+    remedy = f"csv file, or one of {', '.join(SHIPPED)}"
+    for line, (split, label) in tables.rows(path, flag, ("split", "class"), remedy):
         if split not in SPLITS or not label:
             raise UserError(
-                f"line {rows.line_num} of --class_splits={name} must have one of "
+                f"line {line} of {flag} must have one of "
                 f"{', '.join(SPLITS)} and a class, and has {split!r} and {label!r}"
             )
         if label in split_of:
             raise UserError(
-                f"--class_splits={name} has the class {label!r} twice; a class belongs "
-                "to one split"
+                f"{flag} has the class {label!r} twice; a class belongs to one split"
             )
         split_of[label] = split
     return split_of

@@ -20,6 +20,7 @@ from prwn_tf.errors import UserError
 
 SIZE = 84
 HOLD_OUT = ("classes", "images")
+UNTOLD = "images outside of class folders"
 
 
 def describe(
@@ -29,6 +30,7 @@ def describe(
     seed: int = 0,
     hold_out: str = "classes",
     split_of: Mapping[str, str] | None = None,
+    paths_of: Mapping[str, list[str]] | None = None,
 ) -> Import:
     """Returns the classes of a folder tree, and which split each belongs to.
 
@@ -39,13 +41,18 @@ def describe(
         seed: draws the classes or images that are held out.
         hold_out: "classes", or "images" to have every class in all splits.
         split_of: the split of each class that is used, instead of a draw.
+        paths_of: the images of each class, where it is not folders that tell.
     """
     if not source.image_count:
         raise UserError(
             f"{source.root} holds no JPEG, PNG, GIF or BMP images; {REMEDY}"
         )
     least = MIN_IMAGES * (len(SPLITS) if hold_out == "images" else 1)
-    found = class_folders.by_split(source, least)
+    if paths_of is None:
+        found, untold = class_folders.by_split(source, least), UNTOLD
+    else:
+        found = {"": class_folders.by_table(source, paths_of, least)}
+        untold = "images without a label"
     notes = [note for each in found.values() for note in each.notes()]
     try:
         classes = _divided(source, found, seed, hold_out, split_of)
@@ -57,13 +64,14 @@ def describe(
     return Import(
         dataset="folder",
         source=str(source.root),
-        layout=f"own images in {_words(found, split_of)}",
+        layout=f"own images in {_words(found, split_of)}"
+        + ", labelled by a table" * (paths_of is not None),
         size=size,
         classes=classes,
         about={"held_out": hold_out, "seed": seed} if drawn else {},
         skipped={
             tree.NOT_IMAGES: source.other_count,
-            "images outside of class folders": source.image_count - used - small,
+            untold: source.image_count - used - small,
             "images of classes that are too small": small,
         },
         notes=notes,

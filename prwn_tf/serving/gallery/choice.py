@@ -11,6 +11,8 @@ EXAMPLES_RANGE = (2, 12)  # examples of a class, at least and at most
 ANSWERS_RANGE = (3, 18)  # answers of a class at either end, at least and at most
 MAX_UNLABELED = 60  # unlabelled images that are trusted, and as many that are not
 MAX_DOUBTED = 24  # queries that are least like any class
+MAX_LISTED = 20_000  # queries in the list of all
+MAX_PICTURED = 200  # of which so many have a picture, the most doubtful
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,11 +42,15 @@ class Choice:
 
     Attributes:
         doubted: queries that are probably of none of the classes.
+        by_doubt: all queries that could be read, the most doubtful first.
+        unlisted: how many of those are not in it, because there are too many.
         trusted, aside: unlabelled images that moved the classes, and that did not.
     """
 
     classes: Sequence[ClassChoice]
     doubted: Sequence[Prediction]
+    by_doubt: Sequence[Prediction]
+    unlisted: int
     trusted: Sequence[Prediction]
     aside: Sequence[Prediction]
 
@@ -52,7 +58,8 @@ class Choice:
         """Returns the images whose thumbnails are needed, each once."""
         paths = [path for each in self.classes for path in each.examples]
         parts = [part for each in self.classes for part in (each.most, each.least)]
-        parts += [self.doubted, self.trusted, self.aside]
+        parts += [self.doubted, self.by_doubt[:MAX_PICTURED]]
+        parts += [self.trusted, self.aside]
         paths += [prediction.path for part in parts for prediction in part]
         return list(dict.fromkeys(paths))
 
@@ -60,9 +67,10 @@ class Choice:
 def choose(predictions: Predictions) -> Choice:
     """Chooses the most and the least certain of everything."""
     by_class: dict[str, list[Prediction]] = defaultdict(list)
-    for prediction in predictions.queries:
-        if not prediction.problem:
-            by_class[prediction.label].append(prediction)
+    by_doubt = [each for each in predictions.queries if not each.problem]
+    by_doubt.sort(key=sureness)
+    for prediction in reversed(by_doubt):
+        by_class[prediction.label].append(prediction)
     usable = [each for each in predictions.unlabeled if not each.problem]
     usable.sort(key=_doubt)
     trusted = [each for each in usable if each.path in predictions.trusted]
@@ -75,6 +83,8 @@ def choose(predictions: Predictions) -> Choice:
             for name, paths in predictions.support.items()
         ],
         doubted=doubted[:MAX_DOUBTED],
+        by_doubt=by_doubt[:MAX_LISTED],
+        unlisted=max(0, len(by_doubt) - MAX_LISTED),
         trusted=trusted[:MAX_UNLABELED],
         aside=aside[:MAX_UNLABELED],
     )
@@ -83,8 +93,7 @@ def choose(predictions: Predictions) -> Choice:
 def _choose_of_class(
     name: str, paths: Sequence[str], predicted: list[Prediction], classes: int
 ) -> ClassChoice:
-    """Chooses what is shown of a class, one of several."""
-    predicted = sorted(predicted, key=lambda each: (-each.margin, each.file))
+    """Chooses what is shown of a class, one of several, from its most certain on."""
     few = _share(classes, ANSWERS_RANGE)
     split = len(predicted) > 2 * few
     likely = [each.probability for each in predicted]
@@ -109,3 +118,16 @@ def _doubt(prediction: Prediction) -> tuple[float, float]:
     """Returns what images are sorted by, those most like a class first."""
     unlike = prediction.none_of_these
     return (0.0 if unlike != unlike else unlike), -prediction.margin
+
+
+def sureness(prediction: Prediction) -> tuple[float, float, str]:
+    """Returns what is compared to tell the more certain of two predictions.
+
+    That is how likely the label is right: the image is of one of the classes, and of
+    this one among them. Where that is not known, or is 1 to all digits, the margin
+    decides.
+    """
+    likely, outside = prediction.probability, prediction.none_of_these
+    right = 0.0 if likely != likely else likely
+    right *= 1.0 if outside != outside else 1 - outside
+    return right, prediction.margin, prediction.file
