@@ -9,6 +9,7 @@ as many of others, which belong to none of them. It prints how many answers are 
 how sure the model is of them, and how well it tells strangers.
 """
 
+import pathlib
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -73,9 +74,10 @@ def main() -> None:
     if FLAGS.output:
         settings = {
             name: FLAGS[name].value
-            for name in ("model", "dataset", "split", "way", "unlabeled", "query")
+            for name in ("dataset", "split", "way", "unlabeled", "query")
         }
         rows = [outcome._asdict() for outcome in outcomes]
+        settings |= {"model": pathlib.Path(FLAGS.model).name}
         settings |= {"draws": FLAGS.draws, "seed": FLAGS.seed}
         files.write_json(cli.path(FLAGS.output), {**settings, "rows": rows})
 

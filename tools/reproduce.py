@@ -2,6 +2,7 @@
 
     python tools/reproduce.py omniglot
     python tools/reproduce.py mini --source=mini-imagenet/ --rows=prwn,pn
+    python tools/reproduce.py photos --source=mini-imagenet/
     python tools/reproduce.py toy
     python tools/reproduce.py toy --help
 
@@ -15,6 +16,7 @@ import sys
 
 from paper_tables import mini, omniglot
 from paper_tables.command import Command
+from photos import command as photos
 from toy import command as toy
 
 from prwn_tf import cli
@@ -23,6 +25,7 @@ EXPERIMENTS = {
     "toy": toy,
     "omniglot": Command(omniglot.TABLES),
     "mini": Command(mini.TABLES),
+    "photos": photos,
 }
 
 

@@ -2,10 +2,14 @@
 
 import json
 import pathlib
+import sys
 
 from tests.children import child
 
 ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tools"))
+from photos import command  # noqa: E402
+
 TOOL = str(ROOT / "tools/photo_trial.py")
 
 
@@ -34,3 +38,19 @@ def test_a_draw_that_is_too_large_is_refused(data_dir):
     done = child.run(TOOL, "--dataset=glyphs", f"--data_dir={data_dir}", "--query=90")
     assert done.returncode == 2
     assert "lower --query or --unlabeled" in done.stderr
+
+
+def test_the_page_has_tests_and_trials(tmp_path):
+    test = {"way": 5, "shot": 5, "adapt": "gate", "accuracy": 0.6251, "interval": 0.004}
+    row = {"shot": 1, "accuracy": 48.26, "interval": 2.14, "probability": 50.1}
+    row |= {"calibration_error": 4.26, "auroc": 0.7014, "false_alarms": 5.06}
+    (tmp_path / "conv4").mkdir()
+    content = {"result.json": {"test": [test]}}
+    content |= {f"trial_{way}way.json": {"rows": [row]} for way in command.WAYS}
+    for name, each in content.items():
+        (tmp_path / "conv4" / name).write_text(json.dumps(each))
+    text = command.page(tmp_path)
+    assert text.startswith("# Models that know photographs\n")
+    assert "| `photos-conv4` | 5-way 5-shot | gate | 62.51 ± 0.40 |" in text
+    link = "[`photos-conv4`](conv4/trial_3way.json)"
+    assert f"| {link} | 3 | 1 | 48.3 ± 2.1 | 50.1 | 4.3 | 0.701 | 5.1 |" in text

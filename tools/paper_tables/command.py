@@ -69,14 +69,14 @@ class Command:
         _check_places(tables, output, runs, arguments.episodes)
         figures.require()  # before days of training
         data_dir = cli.path(arguments.data_dir)
-        _prepare(tables.dataset, data_dir, arguments.source)
+        prepare(tables.dataset, data_dir, arguments.source)
         missing = _missing(tables, output, wanted)
         for name in missing:
             _train(tables, name, runs / name, data_dir, arguments.episodes)
             if name in tables.ablation_rows:
                 ablations.release(runs / name, _place(tables, output, name), data_dir)
             else:
-                _release(runs / name, output / name)
+                release(runs / name, output / name)
             report.write(tables, output)
             print(f"released {_place(tables, output, name)}", flush=True)
         self._measure(wanted, output, runs, data_dir)
@@ -126,7 +126,7 @@ def _check_places(
     report.check_replaceable(tables, output)
 
 
-def _prepare(dataset: str, data_dir: pathlib.Path, source: str | None) -> None:
+def prepare(dataset: str, data_dir: pathlib.Path, source: str | None) -> None:
     """Prepares the data set unless it is."""
     if catalog.is_prepared(catalog.location(dataset, data_dir)):
         return
@@ -178,12 +178,12 @@ def _train(
     )
 
 
-def _release(run: pathlib.Path, output: pathlib.Path) -> None:
+def release(run: pathlib.Path, output: pathlib.Path) -> None:
     """Releases a run."""
     cli.load_tensorflow()
-    from paper_tables import release
+    from paper_tables import release as releasing
 
-    release.release(run, output)
+    releasing.release(run, output)
 
 
 def _test(

@@ -13,18 +13,23 @@ POLL_SECONDS = 1.0  # between looks at our own signals
 
 def run(name: str, *arguments: str, data_dir: pathlib.Path) -> None:
     """Runs `python -m prwn_tf.<name>` to its end, which may be a signal to us."""
-    command = [sys.executable, "-m", f"prwn_tf.{name}", *arguments]
-    print(" ".join(["python", *command[1:]]), flush=True)
+    run_python("-m", f"prwn_tf.{name}", *arguments, data_dir=data_dir)
+
+
+def run_python(*arguments: str, data_dir: pathlib.Path) -> None:
+    """Runs an interpreter to its end, which may be a signal to us."""
+    print(" ".join(["python", *arguments]), flush=True)
     with graceful_stop() as stop:
-        child = subprocess.Popen([*command, f"--data_dir={data_dir}"])
-        code = wait(child, stop)
+        command = [sys.executable, *arguments, f"--data_dir={data_dir}"]
+        code = wait(subprocess.Popen(command), stop)
+    name = arguments[arguments[0] == "-m"]
     going_on = "the same command continues from there"
     if stop.requested:
-        raise Stopped(stop.signal_number, f"prwn_tf.{name} was stopped; {going_on}")
+        raise Stopped(stop.signal_number, f"{name} was stopped; {going_on}")
     if code == UserError.exit_code:
         sys.exit(code)  # it has said what is wrong, and would say so again
     if code:
-        raise UserError(f"prwn_tf.{name} ended with code {code}; {going_on}")
+        raise UserError(f"{name} ended with code {code}; {going_on}")
 
 
 def wait(child: subprocess.Popen, stop: StopRequest) -> int:

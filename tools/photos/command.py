@@ -1,0 +1,101 @@
+"""The released models that know photographs: trained, and tried as people use them."""
+
+import argparse
+import pathlib
+
+from paper_tables import command, markdown, programs
+
+from prwn_tf import cli, files
+from prwn_tf.cli import define
+
+ABOUT = "The released models that know photographs, from mini-ImageNet's images."
+ROOT = pathlib.Path(__file__).parents[2]
+NOTES = pathlib.Path(__file__).with_name("notes.md")
+MODELS = ("conv4",)  # a flagfile in flags/photos, and a line in prwn_tf/released.py
+WAYS = (3, 5)
+TRIED = (
+    *("model", "classes", "examples", "accuracy (%)", "mean probability (%)"),
+    *("calibration error (points)", "AUROC", "false alarms (%)"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the settings of the experiment."""
+    parser.add_argument("--output", default="results/photos", help="the models")
+    parser.add_argument("--runs", default="runs/photos", help="the runs themselves")
+    parser.add_argument("--source", help="the images, if they are not prepared")
+    parser.add_argument(
+        "--data_dir", default=define.DATA_DIR, help="folder of prepared data sets"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Prepares, trains, releases and tries what is missing, and writes the page."""
+    output, runs = cli.path(arguments.output), cli.path(arguments.runs)
+    data_dir = cli.path(arguments.data_dir)
+    command.prepare("mini", data_dir, arguments.source)
+    for name in MODELS:
+        if not (output / name / "result.json").exists():
+            flags = f"--flagfile={ROOT / 'flags/photos' / name}.flags"
+            workdir = f"--workdir={runs / name}"
+            programs.run("train", flags, workdir, data_dir=data_dir)
+            command.release(runs / name, output / name)
+        for way in WAYS:
+            _try(output / name, way, data_dir)
+    files.write_text(output / "README.md", page(output))
+    print(f"see {output / 'README.md'}")
+
+
+def _try(model: pathlib.Path, way: int, data_dir: pathlib.Path) -> None:
+    """Tries a model on so many classes, unless it was."""
+    output = model / _trial(way)
+    if not output.exists():
+        tool = str(ROOT / "tools" / "photo_trial.py")
+        asked = (f"--model={model}", f"--way={way}", f"--output={output}")
+        programs.run_python(tool, *asked, data_dir=data_dir)
+
+
+def _trial(way: int) -> str:
+    """Returns the name of the file of a trial."""
+    return f"trial_{way}way.json"
+
+
+def page(output: pathlib.Path) -> str:
+    """Returns the page of all models: the notes, their tests, their trials."""
+    tests = [
+        (f"`photos-{name}`", _shots(test), test["adapt"], markdown.measured(test))
+        for name in MODELS
+        for test in files.read_json(output / name / "result.json")["test"]
+    ]
+    trials = [
+        (f"[`photos-{name}`]({name}/{_trial(way)})", way, row["shot"], *_cells(row))
+        for name in MODELS
+        for way in WAYS
+        for row in files.read_json(output / name / _trial(way))["rows"]
+    ]
+    return "\n".join(
+        [
+            NOTES.read_text(encoding="utf-8"),
+            "## Test episodes\n",
+            markdown.table(("model", "task", "adapt", "accuracy (%)"), tests),
+            "\n## As people use it\n",
+            markdown.table(TRIED, trials),
+            "",
+        ]
+    )
+
+
+def _shots(test: dict) -> str:
+    """Returns the task of a test in words."""
+    return f"{test['way']}-way {test['shot']}-shot"
+
+
+def _cells(row: dict) -> list[str]:
+    """Returns what came of a trial, as cells of a table."""
+    return [
+        f"{row['accuracy']:.1f} ± {row['interval']:.1f}",
+        f"{row['probability']:.1f}",
+        f"{row['calibration_error']:.1f}",
+        f"{row['auroc']:.3f}",
+        f"{row['false_alarms']:.1f}",
+    ]
