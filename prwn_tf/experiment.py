@@ -129,8 +129,9 @@ class Experiment:
             curves.drawn(step, self._first_episode, drawn)
         self.checkpoints.save_best(step, evaluation.accuracy)
         # Not `print`, which would write into the progress bar.
-        episodes = self.config.validation_episodes
-        tqdm.tqdm.write(f"step {step}: validation {evaluation} ({episodes} episodes)")
+        about = [f"{len(evaluation.accuracies)} episodes"]
+        about += report.drawn_from([evaluation])
+        tqdm.tqdm.write(f"step {step}: validation {evaluation} ({'; '.join(about)})")
         sys.stdout.flush()
 
     def evaluate(

@@ -87,7 +87,7 @@ def trial(
 ) -> Outcome:
     """Returns what a model makes of all draws with so many examples a class."""
     from prwn_tf.evaluation import curves
-    from prwn_tf.evaluation.evaluate import half_width
+    from prwn_tf.evaluation.intervals import half_width
 
     chance = np.random.default_rng([FLAGS.seed, shot])
     labels = np.repeat(np.arange(FLAGS.way), shot)

@@ -10,6 +10,7 @@ from prwn_tf.analysis.findings import Finding
 from prwn_tf.analysis.settings import Settings
 from prwn_tf.analysis.styles import styles, title
 from prwn_tf.analysis.subject import Subject
+from prwn_tf.evaluation.intervals import plus_minus
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +39,7 @@ def _line(subject: Subject) -> str:
     if not subject.validations:
         return f"{subject.label:12} has no validation.csv in its folder"
     last = subject.validations[-1]
-    accuracy = f"{100 * last.accuracy:.2f} ± {100 * last.interval:.2f}"
+    accuracy = f"{100 * last.accuracy:.2f}{plus_minus(100 * last.interval, 2)}"
     return f"{subject.label:12} {accuracy} % on validation classes at step {last.step}"
 
 

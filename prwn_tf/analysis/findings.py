@@ -13,7 +13,7 @@ from prwn_tf import files
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.figures import Drawing
 from prwn_tf.errors import StorageError
-from prwn_tf.evaluation.evaluate import half_width, plus_minus
+from prwn_tf.evaluation.intervals import half_width, plus_minus
 
 Row = Mapping[str, Any]
 

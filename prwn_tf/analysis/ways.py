@@ -14,7 +14,8 @@ from prwn_tf.analysis.styles import Style, styles, title
 from prwn_tf.analysis.subject import Subject
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.evaluation import report
-from prwn_tf.evaluation.evaluate import Evaluation, Evaluator, half_width, plus_minus
+from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
+from prwn_tf.evaluation.intervals import half_width, plus_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,6 +19,7 @@ from prwn_tf import config_json, files
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation.curves import sigmoid
+from prwn_tf.evaluation.intervals import plus_minus
 
 AUTO = "auto"  # the adaptation that did best here
 
@@ -103,7 +104,7 @@ class Calibration:
         for shot in sorted({fit.shot for fit in self.fits}):
             fits = [fit for fit in self.fits if fit.shot == shot]
             gains = ", ".join(
-                f"{fit.adapt} {100 * fit.gain:+.2f} ± {100 * fit.interval:.2f}"
+                f"{fit.adapt} {100 * fit.gain:+.2f}{plus_minus(100 * fit.interval, 2)}"
                 for fit in fits[1:]
             )
             gains = f", {gains}" if gains else ""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,9 +12,10 @@ from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes import pools as pools_lib
 from prwn_tf.episodes.pipeline import query_labels
 from prwn_tf.episodes.pools import Pools
-from prwn_tf.evaluation import curves
+from prwn_tf.evaluation import curves, intervals
 from prwn_tf.evaluation.calibration import AUTO, Calibration
 from prwn_tf.evaluation.embeddings import Embeddings
+from prwn_tf.evaluation.intervals import Tested
 from prwn_tf.heads.base import EmbeddedEpisode, Head
 from prwn_tf.model import accuracy
 
@@ -53,6 +53,7 @@ class Evaluation:
         accuracies: [E] share of correct queries of each episode.
         refines: whether the head itself learns from the unlabelled points.
         chosen: what "auto" meant.
+        tested: what the episodes were drawn from, where that is known.
     """
 
     spec: EpisodeSpec
@@ -61,6 +62,7 @@ class Evaluation:
     refines: bool = False
     chosen: str = ""
     confidence: Confidence | None = None
+    tested: Tested | None = None
 
     @property
     def semi_supervised(self) -> bool:
@@ -74,8 +76,15 @@ class Evaluation:
 
     @property
     def interval(self) -> float:
-        """Half the width of the 95 % confidence interval over episodes, or NaN."""
-        return half_width(self.accuracies)
+        """Half the width of the 95 % interval, over episodes or classes, or NaN."""
+        if self.tested is None:
+            return intervals.half_width(self.accuracies)
+        return intervals.interval(self.accuracies, self.tested)
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of who knows nothing."""
+        return 1 / self.spec.way
 
     def row(self) -> dict[str, float | int | str]:
         """Returns the evaluation as it is stored."""
@@ -87,35 +96,32 @@ class Evaluation:
             "accuracy": self.accuracy,
             "interval": self.interval,
             "episodes": len(self.accuracies),
+            "chance": self.chance,
+            **(self._drawn_from() if self.tested else {}),
             **({"chosen": self.chosen} if self.chosen else {}),
             **(self.confidence.errors() if self.confidence else {}),
+        }
+
+    def _drawn_from(self) -> dict[str, int | str]:
+        """Returns the classes and images behind the number, and what varied in it."""
+        over_classes = intervals.is_over_classes(self.tested)
+        return {
+            "classes": self.tested.classes,
+            "images": self.tested.images,
+            "interval_over": "classes" if over_classes else "episodes",
         }
 
     @property
     def percent(self) -> str:
         """Accuracy and interval as they are printed."""
-        return f"{100 * self.accuracy:.2f}{plus_minus(100 * self.interval, 2)}"
+        interval = intervals.plus_minus(100 * self.interval, 2)
+        return f"{100 * self.accuracy:.2f}{interval}"
 
     def __str__(self) -> str:
         way = f"{self.adapt}, {self.chosen}" if self.chosen else self.adapt
         way = "the head's own way" if self.adapt == "none" else way
         kind = f"semi-supervised: {way}" if self.semi_supervised else "inductive"
         return f"{self.percent} {kind}"
-
-
-def half_width(values: np.ndarray) -> float:
-    """Returns half the width of the 95 % interval of a mean over episodes: [E].
-
-    A single episode has none, which is NaN, and null in JSON.
-    """
-    if len(values) < 2:
-        return math.nan
-    return float(1.96 * np.std(values) / np.sqrt(len(values)))
-
-
-def plus_minus(interval: float, digits: int) -> str:
-    """Returns an interval as it follows its mean in print, if there is one."""
-    return "" if math.isnan(interval) else f" ± {interval:.{digits}f}"
 
 
 class Evaluator:
@@ -145,9 +151,8 @@ class Evaluator:
             plan_lib.planner(self._pools, spec, self._seed),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
-        automatic = "none"
-        if calibration and spec.unlabeled_points:
-            automatic = calibration.best(spec.shot)
+        fitted = calibration if spec.unlabeled_points else None
+        automatic = fitted.best(spec.shot) if fitted else "none"
         actual = [automatic if name == AUTO else name for name in adaptations]
         temperatures = [
             calibration and calibration.temperature(name, spec.shot) for name in actual
@@ -155,7 +160,10 @@ class Evaluator:
         score = self._scorer(spec, tuple(actual))
         divisors = tf.constant([each or 1.0 for each in temperatures])
         batches = plans.batch(batch_size(spec, embeddings.shape[-1]))
-        parts = [score(divisors, *_vectors(embeddings, plan)) for plan in batches]
+        parts, classes = [], []
+        for plan in batches:
+            parts.append(score(divisors, *_vectors(embeddings, plan)))
+            classes.append(plan.classes[:, : spec.way].numpy())
         accuracies, sureness = (
             np.concatenate(part, axis=1) for part in zip(*parts, strict=True)
         )  # [adaptations, E], [adaptations, E, Q, 3]
@@ -170,9 +178,15 @@ class Evaluator:
                 confidence=Confidence(
                     *np.moveaxis(sureness[place], -1, 0), temperatures[place]
                 ),
+                tested=self._tested(np.concatenate(classes), sureness[place, ..., 0]),
             )
             for place, name in enumerate(adaptations)
         ]
+
+    def _tested(self, classes: np.ndarray, correct: np.ndarray) -> Tested:
+        """Returns how each class fared, of episodes [E, N] and their queries [E, Q]."""
+        pools = self._pools
+        return intervals.tested(len(pools.rows), len(pools.names), classes, correct)
 
     def _scorer(self, spec: EpisodeSpec, adaptations: tuple[str, ...]) -> Callable:
         key = (spec, adaptations)

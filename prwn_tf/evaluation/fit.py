@@ -12,7 +12,7 @@ from prwn_tf.episodes.pools import Pools
 from prwn_tf.evaluation import curves, strangers
 from prwn_tf.evaluation.calibration import Calibration, Fit, Novelty
 from prwn_tf.evaluation.embeddings import Embeddings
-from prwn_tf.evaluation.evaluate import half_width
+from prwn_tf.evaluation.intervals import half_width
 from prwn_tf.evaluation.strangers import Responses
 from prwn_tf.heads.base import Head
 

@@ -7,6 +7,7 @@ from typing import Any
 from prwn_tf import backbones, config_json, files, methods
 from prwn_tf.config import ASKED, EpisodeSpec, TrainConfig
 from prwn_tf.data.sets import facts
+from prwn_tf.evaluation import intervals
 from prwn_tf.evaluation.evaluate import Evaluation
 
 
@@ -87,13 +88,24 @@ def _column_names(test: Sequence[Evaluation]) -> list[str]:
 
 def heading(evaluations: Sequence[Evaluation]) -> str:
     """Returns what the numbers are, and what the episodes have in common."""
-    episodes = len(evaluations[0].accuracies)
-    varied = _varied(evaluations)
-    spec = evaluations[0].spec
+    first, varied = evaluations[0], _varied(evaluations)
+    spec, test = first.spec, first.tested
     same = [f"{name} {getattr(spec, name)}" for name in ASKED if name not in varied]
     common = f"all with {', '.join(same)}" if varied else str(spec)
-    numbers = f"accuracy (%) ± 95 % interval over {episodes} episodes of one training"
-    return f"{numbers}\n{common}" if same else numbers
+    over = f"{len(first.accuracies)} episodes"
+    if test and intervals.is_over_classes(test):
+        over = f"{test.classes} classes (bootstrap)"
+    numbers = f"accuracy (%) ± 95 % interval over {over} of one training"
+    return "\n".join([numbers, *[common] * bool(same), *drawn_from(evaluations)])
+
+
+def drawn_from(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Returns the chance level, classes and images of accuracies, where known."""
+    test, ways = evaluations[0].tested, {each.spec.way for each in evaluations}
+    chance = f"chance {100 * evaluations[0].chance:.2f}; " * (len(ways) == 1)
+    if test is None:
+        return []
+    return [f"{chance}{test.classes:,} classes of {test.images:,} images"]
 
 
 def lines(evaluations: Sequence[Evaluation]) -> str:
@@ -110,11 +122,13 @@ def table(evaluations: Sequence[Evaluation]) -> str:
     for each in evaluations:
         accuracy.setdefault(each.spec, {})[each.adapt] = each.percent
     varied = _varied(evaluations)
-    rows = [
-        [*(str(getattr(spec, name)) for name in varied), *map(cells.get, adaptations)]
-        for spec, cells in accuracy.items()
-    ]
-    return align([[*varied, *adaptations], *rows])
+    columns = [*varied, *["chance"] * ("way" in varied)]
+    rows = []
+    for spec, cells in accuracy.items():
+        told = [str(getattr(spec, name)) for name in varied]
+        told += [f"{100 / spec.way:.2f}"] * ("way" in varied)
+        rows.append([*told, *map(cells.get, adaptations)])
+    return align([[*columns, *adaptations], *rows])
 
 
 def calibration_lines(evaluations: Sequence[Evaluation]) -> list[str]:

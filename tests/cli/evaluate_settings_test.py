@@ -35,8 +35,8 @@ def test_several_settings_give_one_table(finished, data_dir, tmp_path):
     header = next(line for line in lines if line.split()[:2] == ["way", "distractors"])
     assert header.split()[-3:] == ["none", "filter", "refine"]
     last = lines[lines.index(header) + 4].split()
-    assert last[:2] == ["5", "3"]
-    assert last[2] == f"{100 * rows[9]['accuracy']:.2f}"
+    assert last[:3] == ["5", "3", "20.00"]  # and the accuracy of chance
+    assert last[3] == f"{100 * rows[9]['accuracy']:.2f}"
     columns = next(csv.reader((tmp_path / "evaluation_episodes.csv").open()))
     assert columns[12] == "accuracy_refine_5way_3distractors"
     assert columns[-1] == "confidence_refine_5way_3distractors"

@@ -16,7 +16,8 @@ def test_gives_the_digits_of_the_run_twice(finished, data_dir):
         lines = result.stdout.splitlines()
         assert "over 50 episodes" in lines[1]
         assert lines[2].startswith("5-way 1-shot, ")
-        kinds = [line.split(maxsplit=3)[3] for line in lines[3:7]]
+        assert lines[3] == "chance 20.00; 160 classes of 3,200 images"
+        kinds = [line.split(maxsplit=3)[3] for line in lines[4:8]]
         assert kinds[0] == "inductive"
         assert kinds[3] == "semi-supervised: gate"
         rows.append(json.loads((finished / "evaluation.json").read_text()))

@@ -6,9 +6,10 @@ from prwn_tf import files
 from prwn_tf.analysis import findings
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.encoders.conv4 import Conv4
-from prwn_tf.episodes import pipeline, pools
+from prwn_tf.episodes import pipeline, plan, pools
 from prwn_tf.episodes.pipeline import query_labels
 from prwn_tf.errors import UserError
+from prwn_tf.evaluation import intervals
 from prwn_tf.evaluation.embeddings import Embedder
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
 from prwn_tf.heads.kmeans import ClusterKMeans, MaskedKMeans, SoftKMeans
@@ -78,6 +79,24 @@ def test_specs_are_checked(setting):
         evaluator(Embedder(model)(store), EpisodeSpec(7, 1, 1), ["none"], 5)
 
 
+def test_of_few_classes_it_says_how_each_fared(setting):
+    store, pool, model = setting
+    evaluator = Evaluator(pool, model.head, seed=3)
+    [found] = evaluator(Embedder(model)(store), SPEC, ["none"], 40)
+    classes, right = np.zeros(6), np.zeros(6)
+    planned = plan.planner(pool, SPEC, 3)
+    for index, correct in enumerate(found.confidence.correct):
+        for place, label in enumerate(planned(index).classes[: SPEC.way]):
+            classes[label] += SPEC.query
+            right[label] += correct[place * SPEC.query : (place + 1) * SPEC.query].sum()
+    assert found.tested[:2] == (6, 54)
+    np.testing.assert_allclose(found.tested.by_class, right / classes, atol=1e-6)
+    assert found.interval > intervals.half_width(found.accuracies)
+    row = found.row()
+    assert (row["classes"], row["images"], row["interval_over"]) == (6, 54, "classes")
+    assert row["chance"] == pytest.approx(1 / 3)
+
+
 def test_accuracy_and_interval_match_oracle():
     correct = np.array([6, 3, 5, 4, 6])
     found = Evaluation(SPEC, "none", correct / SPEC.queries)
@@ -92,7 +111,7 @@ def test_printed_form():
     found = Evaluation(EpisodeSpec(5, 1, 14), "none", np.array([0.98, 1.0]))
     assert str(found) == "99.00 ± 1.39 inductive"
     found = Evaluation(SPEC, "filter", np.array([0.5, 0.5]))
-    assert str(found) == "50.00 ± 0.00 semi-supervised: filter"
+    assert str(found) == "50.00 ± <0.01 semi-supervised: filter"
 
 
 def test_one_episode_has_no_interval(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from prwn_tf import backbones, protocols
 from prwn_tf.backbones import BackboneConfig
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.evaluation import report
+from prwn_tf.evaluation import intervals, report
 from prwn_tf.evaluation.evaluate import Evaluation
 
 
@@ -25,9 +25,9 @@ SPECS = [EpisodeSpec(5, 1, 14, 5, 0), EpisodeSpec(20, 1, 14, 5, 0)]
 def test_table_has_a_line_for_each_kind_of_episode():
     text = report.table(evaluations(SPECS, ["none", "refine"]))
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert lines[0] == "way none refine"
-    assert lines[1] == "5 50.00 ± 0.00 62.50 ± 17.32"
-    assert lines[2].startswith("20 50.00")
+    assert lines[0] == "way chance none refine"
+    assert lines[1] == "5 20.00 50.00 ± <0.01 62.50 ± 17.32"
+    assert lines[2].startswith("20 5.00 50.00")
     assert len({len(line) for line in text.splitlines()}) == 1
 
 
@@ -38,6 +38,20 @@ def test_heading_says_what_all_episodes_share():
         f"{numbers}all with shot 1, query 14, unlabeled 5, distractors 0"
     )
     assert report.heading(several[:2]) == f"{numbers}{SPECS[0]}"
+
+
+@pytest.mark.parametrize(
+    ("classes", "over"), [(3, "3 classes (bootstrap)"), (20, "2 episodes")]
+)
+def test_heading_says_what_stands_behind_the_numbers(classes, over):
+    tested = intervals.Tested(classes, 60, np.full(classes, 0.5))
+    [one] = evaluations(SPECS[:1], ["none"])
+    one = dataclasses.replace(one, tested=tested)
+    first, _, last = report.heading([one]).splitlines()
+    assert first == f"accuracy (%) ± 95 % interval over {over} of one training"
+    assert last == f"chance 20.00; {classes} classes of 60 images"
+    several = [one, dataclasses.replace(one, spec=SPECS[1])]
+    assert report.drawn_from(several) == [f"{classes} classes of 60 images"]
 
 
 def test_columns_of_episodes_are_named_by_what_differs(tmp_path):
