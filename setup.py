@@ -12,6 +12,8 @@ VERSION = re.search(
     r'^__version__ = "(.+)"$', (HERE / "prwn_tf/__init__.py").read_text(), re.MULTILINE
 )
 RELEASED = runpy.run_path(str(HERE / "prwn_tf/released.py"))
+LITERT = ["ai-edge-litert>=2.0"]
+ONNX = ["onnx>=1.17", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 FIGURES = ["matplotlib>=3.8", "scipy>=1.11"]
 
 
@@ -66,8 +68,11 @@ setuptools.setup(
     ],
     extras_require={
         "figures": FIGURES,
+        "litert": LITERT,
+        "onnx": ONNX,
         "test": [
             *("pytest>=8", "pytest-xdist>=3.7", "ruff>=0.9", *FIGURES),
+            *(*LITERT, *ONNX),
             *("ipykernel>=6", "nbclient>=0.8"),
         ],
     },

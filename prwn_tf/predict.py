@@ -55,8 +55,8 @@ flags.DEFINE_string(
 flags.DEFINE_string(
     "classes",
     None,
-    "Instead of --support and --unlabeled: classes.npz in the --output of an earlier "
-    "call with the same model.",
+    "classes.npz in the --output of an earlier call with the same model, instead of "
+    "--support and --unlabeled. With --support, its classes are added to those.",
 )
 flags.DEFINE_string(
     "query", None, "Folder of images to label, or one image.", required=True
@@ -101,7 +101,8 @@ def main() -> None:
     if output is not None:
         print(describe(model))
     if FLAGS.classes is not None:
-        made = predictions.predict_again(cli.path(FLAGS.classes), model, query)
+        learned = cli.path(FLAGS.classes)
+        made = predictions.predict_again(learned, model, query, support)
     else:
         made = predictions.predict(model, support, query, unlabeled, FLAGS.adapt)
     if output is None:
@@ -131,19 +132,19 @@ def model_source() -> tuple[pathlib.Path | str, str]:
 def examples() -> dict[str, list[str]] | None:
     """Returns the examples of each class, by folders or by a table: class -> paths."""
     folder = None if FLAGS.support is None else cli.path(FLAGS.support)
+    least = 2 if FLAGS.classes is None else 1
     if FLAGS.support_table is not None:
-        return folders.labelled(cli.path(FLAGS.support_table), folder)
-    return None if folder is None else folders.support(folder)
+        return folders.labelled(cli.path(FLAGS.support_table), folder, least)
+    return None if folder is None else folders.support(folder, least)
 
 
 def check_source() -> None:
-    """Raises unless the classes are given in one of the two ways."""
-    given = FLAGS.support is not None or FLAGS.support_table is not None
-    if given == (FLAGS.classes is not None):
+    """Raises unless it is said where the classes come from."""
+    if FLAGS.support is None and FLAGS.support_table is None and FLAGS.classes is None:
         raise UserError(
-            "the classes to tell apart are given either as --support, a folder of "
-            "examples for each, or as --classes, what an earlier call learned; give "
-            "one of them"
+            "the classes to tell apart are given as --support, a folder of examples "
+            "for each, as --classes, what an earlier call learned, or as both, to add "
+            "classes to those; give one of them"
         )
     if FLAGS.classes is not None and FLAGS.unlabeled is not None:
         raise UserError(
@@ -191,9 +192,12 @@ def describe(model: models.ServedModel) -> str:
 
 def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]:
     """Returns what came of it, in lines for the reader at the terminal."""
-    examples = sum(map(len, predictions.support.values()))
-    origin = f"from {examples} examples" if examples else "learned before"
-    lines = [f"{len(predictions.support)} classes {origin}"]
+    taught = list(filter(None, predictions.support.values()))
+    known = len(predictions.support) - len(taught)
+    origin = [f"{known} classes learned before"] * bool(known)
+    if taught:
+        origin.append(f"{len(taught)} classes from {sum(map(len, taught))} examples")
+    lines = [" and ".join(origin)]
     if predictions.unlabeled:
         moved, total = len(predictions.trusted), len(predictions.unlabeled)
         lines.append(

@@ -43,6 +43,13 @@ class ServedClasses(NamedTuple):
     novelty: tf.Tensor  # [4] two weights, bias and threshold, as in `Novelty`
 
 
+class NamedClasses(NamedTuple):
+    """Classes with what people call them."""
+
+    names: list[str]  # [N]
+    served: ServedClasses
+
+
 class Answered(NamedTuple):
     """What is made of some images."""
 
@@ -126,6 +133,23 @@ def classify(classes: ServedClasses, embeddings: tf.Tensor) -> Answered:
         scores=scores,
         none_of_these=tf.sigmoid(unlike + bias),
     )
+
+
+def classify_by_name(
+    classes: NamedClasses, embeddings: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Returns what is made of images, in words, a row for each: [B, D].
+
+    Answers that all have a row for each image are what a server can send as a list.
+    """
+    answered = classify(classes.served, embeddings)
+    names = tf.constant(classes.names)  # [N]
+    return {
+        "label": tf.gather(names, answered.labels),  # [B]
+        "names": tf.repeat(names[None], tf.shape(embeddings)[0], axis=0),  # [B, N]
+        "probabilities": answered.probabilities,  # [B, N]
+        "none_of_these": answered.none_of_these,  # [B]
+    }
 
 
 def interpolated(place: tf.Tensor, knots: np.ndarray, values: np.ndarray) -> tf.Tensor:

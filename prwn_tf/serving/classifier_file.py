@@ -3,13 +3,16 @@
 import io
 import pathlib
 import zipfile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from prwn_tf import files
 from prwn_tf.errors import UserError
 from prwn_tf.serving.models import ServedModel
+
+if TYPE_CHECKING:
+    from prwn_tf.serving.answers import NamedClasses
 
 FORMAT = "prwn_tf prototypes 3"
 UNCALIBRATED = ("temperature", "novelty")  # are NaN then
@@ -27,6 +30,14 @@ class FittedArrays(NamedTuple):
     stranger: np.ndarray  # []
     temperature: np.ndarray  # []
     novelty: np.ndarray  # [4]
+
+    def named(self) -> "NamedClasses":
+        """Returns the classes as answers are made of them."""
+        from prwn_tf.serving.answers import NamedClasses, ServedClasses
+
+        return NamedClasses(
+            [str(name) for name in self.classes], ServedClasses(*self[2:])
+        )
 
 
 def write(path: pathlib.Path, fitted: FittedArrays, model: ServedModel) -> None:

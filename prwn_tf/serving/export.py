@@ -3,41 +3,68 @@
 import contextlib
 import pathlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from prwn_tf import files, locks, replacing
 from prwn_tf.errors import UserError
-from prwn_tf.serving import manifest, models
+from prwn_tf.serving import classifier_file, manifest, models
 from prwn_tf.training import provenance
 
+# Writes the files of an export to a new folder, and returns what to say of them.
+Draft = Callable[[models.ServedModel, pathlib.Path], dict[str, Any]]
 
-def export(workdir: pathlib.Path, output: pathlib.Path) -> dict[str, Any]:
-    """Writes the SavedModel of a finished run: what its manifest says of it."""
+
+def export(
+    workdir: pathlib.Path, output: pathlib.Path, draft: Draft | None = None
+) -> dict[str, Any]:
+    """Writes the export of a finished run: what its manifest says of it."""
     with _reserved(output) as (target, scratch):
-        return _write(models.open_workdir(workdir), target, scratch)
+        return _write(models.open_workdir(workdir), target, scratch, draft)
 
 
-def write(model: models.ServedModel, output: pathlib.Path) -> dict[str, Any]:
-    """Writes the SavedModel of a run or of a model in memory, whole or not at all.
+def write(
+    model: models.ServedModel, output: pathlib.Path, draft: Draft | None = None
+) -> dict[str, Any]:
+    """Writes the export of a run or of a model in memory, whole or not at all.
+
+    Args:
+        draft: writes the files; by default those of a SavedModel.
 
     Returns:
         what its manifest says of it.
     """
     with _reserved(output) as (target, scratch):
-        return _write(model, target, scratch)
+        return _write(model, target, scratch, draft)
+
+
+def saved_model(classes: pathlib.Path | None) -> Draft:
+    """Returns what writes a SavedModel, with the classes of a file to tell apart."""
+
+    def draft(model: models.ServedModel, folder: pathlib.Path) -> dict[str, Any]:
+        if classes is None:
+            model.signatures.save(folder)
+            return {}
+        fitted = classifier_file.read(classes, model)
+        model.signatures.save(folder, fitted.named())
+        return {"classes": fitted.named().names}
+
+    return draft
 
 
 def _write(
-    model: models.ServedModel, target: pathlib.Path, scratch: pathlib.Path
+    model: models.ServedModel,
+    target: pathlib.Path,
+    scratch: pathlib.Path,
+    draft: Draft | None,
 ) -> dict[str, Any]:
-    """Writes a SavedModel to a folder for drafts, and then to its place."""
+    """Writes files to a folder for drafts, and then to their place."""
     if model.signatures is None:
         raise UserError(f"{model.path} is an export already; copy the folder")
     about = model.about | {"versions": provenance.versions()}
     with files.storage_errors(target):
         with _temporary_files_in(scratch):
-            model.signatures.save(scratch / "new")
+            about |= (draft or saved_model(None))(model, scratch / "new")
         manifest.write(scratch / "new", about)
         replacing.replace(scratch / "new", target)
     return about

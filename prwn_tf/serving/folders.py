@@ -28,8 +28,12 @@ class ImageFolder(NamedTuple):
         return tree.shown(pathlib.Path(path).relative_to(os.path.abspath(self.root)))
 
 
-def support(folder: pathlib.Path) -> dict[str, list[str]]:
-    """Finds the examples of each class, in a folder of its own: class -> paths."""
+def support(folder: pathlib.Path, least: int = 2) -> dict[str, list[str]]:
+    """Finds the examples of each class, in a folder of its own: class -> paths.
+
+    Args:
+        least: classes that there must be; one is enough where it joins others.
+    """
     _check(folder, "support")
     found = class_folders.read(tree.scan(folder), least=1)
     if found.small:
@@ -38,27 +42,30 @@ def support(folder: pathlib.Path) -> dict[str, list[str]]:
             f"{'s' * (len(found.small) > 1)} without JPEG, PNG, GIF or BMP images: "
             f"{listed(found.small)}; fill or remove them"
         )
-    return _told_apart(found.paths_of, f"--support={folder}", "folder of images")
+    return _told_apart(found.paths_of, f"--support={folder}", "folder of images", least)
 
 
-def labelled(table: pathlib.Path, folder: pathlib.Path | None) -> dict[str, list[str]]:
+def labelled(
+    table: pathlib.Path, folder: pathlib.Path | None, least: int = 2
+) -> dict[str, list[str]]:
     """Finds the examples that a table has labels for: class -> paths.
 
     Args:
         folder: where names of files start from; None: from the table's own folder.
+        least: as in `support`.
     """
     flag = f"--support_table={table}"
     labels = label_table.read(table, flag)
     root = table.parent if folder is None else folder
     remedy = "give the folder that their names start from as --support"
     classes = label_table.by_class(labels, root, flag, remedy)
-    return _told_apart(classes, flag, "label")
+    return _told_apart(classes, flag, "label", least)
 
 
 def _told_apart(
-    classes: dict[str, list[str]], flag: str, what: str
+    classes: dict[str, list[str]], flag: str, what: str, least: int
 ) -> dict[str, list[str]]:
-    """Returns classes, if people would tell them apart, and there are two.
+    """Returns classes, if people would tell them apart, and there are enough.
 
     Args:
         flag, what: where each is named, and by what, for messages.
@@ -72,7 +79,7 @@ def _told_apart(
                 f"{flag} has two {kind}s for one class, {other!r} and {name!r}; put "
                 "their images into one, or rename it"
             )
-    if len(classes) < 2:
+    if len(classes) < least:
         raise UserError(
             f"{flag} has one class, {next(iter(classes))!r}: there is nothing to tell "
             f"it from; add a {what} for another class"

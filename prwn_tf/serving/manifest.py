@@ -38,7 +38,7 @@ def fingerprint(preprocess: Any, weights: Iterable[np.ndarray]) -> str:
 
 
 def is_export(folder: pathlib.Path) -> bool:
-    """Returns whether a folder looks like one that `export` wrote."""
+    """Returns whether a folder looks like a SavedModel that `export` wrote."""
     return (folder / NAME).is_file() and (folder / "saved_model.pb").is_file()
 
 
@@ -65,8 +65,6 @@ def check_output(output: pathlib.Path) -> None:
 
 def _is_export_alone(folder: pathlib.Path) -> bool:
     """Returns whether everything in a folder was written by `export`."""
-    if not is_export(folder):
-        return False
     try:
         expected = _content(folder)["files"]
     except UserError:

@@ -135,8 +135,7 @@ def predict(
     adapt: str | None = None,
 ) -> Predictions:
     """Learns classes from examples and unlabelled images, and labels the queries."""
-    paths = [path for examples in support.values() for path in examples]
-    labels = [name for name, examples in support.items() for _ in examples]
+    paths, labels = _flat(support)
     embeddings = inputs.embeddings(paths, model)
     crowd, points = [], None
     if unlabeled is not None:
@@ -161,18 +160,37 @@ def predict(
 
 
 def predict_again(
-    path: pathlib.Path, model: ServedModel, query: ImageFolder
+    path: pathlib.Path,
+    model: ServedModel,
+    query: ImageFolder,
+    support: dict[str, list[str]] | None = None,
 ) -> Predictions:
-    """Labels the queries by classes that an earlier `predict` wrote."""
+    """Labels the queries by classes that an earlier `predict` wrote.
+
+    Args:
+        support: examples of further classes, which are added to those.
+    """
     classifier = FewShotClassifier.load(path, model)
+    if support:
+        from prwn_tf.serving import adding
+
+        paths, labels = _flat(support)
+        adding.add_classes(classifier, inputs.embeddings(paths, model), labels)
+    examples = support or {}
     return Predictions(
         classifier=classifier,
-        support={str(name): [] for name in classifier.classes_},
+        support={str(name): examples.get(name, []) for name in classifier.classes_},
         queries=_label_folder(classifier, model, query),
         unlabeled=[],
         trusted=frozenset(),
         adapt="before",
     )
+
+
+def _flat(support: dict[str, list[str]]) -> tuple[list[str], list[str]]:
+    """Returns the paths of all examples, and the class of each."""
+    labels = [name for name, examples in support.items() for _ in examples]
+    return [path for examples in support.values() for path in examples], labels
 
 
 def _label_folder(

@@ -15,7 +15,7 @@ from prwn_tf.heads.base import Head
 from prwn_tf.model import FewShotModel
 from prwn_tf.runs import Source
 from prwn_tf.serving import answers, manifest
-from prwn_tf.serving.answers import ServedClasses
+from prwn_tf.serving.answers import NamedClasses, ServedClasses
 from prwn_tf.serving.preprocess import Preprocess
 from prwn_tf.training.workdir import Workdir
 
@@ -80,13 +80,13 @@ class Signatures:
 
     def embed(self, images: tf.Tensor) -> NamedTensors:
         """Embeds images of any size, gray or colour: [B, H, W, C] -> [B, D]."""
-        return self._embed_prepared(self.preprocess(images))
+        return self.embed_prepared(self.preprocess(images))
 
     def embed_encoded(self, contents: tf.Tensor) -> NamedTensors:
         """Embeds the contents of JPEG, PNG, GIF or BMP files: [B] -> [B, D]."""
-        return self._embed_prepared(self.preprocess.decode(contents))
+        return self.embed_prepared(self.preprocess.decode(contents))
 
-    def _embed_prepared(self, images: tf.Tensor) -> NamedTensors:
+    def embed_prepared(self, images: tf.Tensor) -> NamedTensors:
         """Embeds images that are as the model takes them."""
         return {"embeddings": self._model(images, training=False)}
 
@@ -114,13 +114,40 @@ class Signatures:
         embeddings = self.embed_encoded(contents)["embeddings"]
         return answers.classify(ServedClasses(*classes), embeddings)._asdict()
 
-    def save(self, folder: pathlib.Path) -> None:
-        """Writes a SavedModel that needs nothing but TensorFlow."""
+    def by_name(
+        self, classes: NamedClasses
+    ) -> tf.types.experimental.PolymorphicFunction:
+        """Returns the function of files alone, for classes that are fixed."""
+
+        def answer(contents: tf.Tensor) -> NamedTensors:
+            embeddings = self.embed_encoded(contents)["embeddings"]
+            return answers.classify_by_name(classes, embeddings)
+
+        contents = tf.TensorSpec([None], tf.string, "contents")
+        return tf.function(answer, input_signature=[contents], autograph=False)
+
+    def save(self, folder: pathlib.Path, classes: NamedClasses | None = None) -> None:
+        """Writes a SavedModel that needs nothing but TensorFlow.
+
+        Args:
+            classes: what `serving_default`, which else is not there, tells apart.
+        """
+        functions = dict(self.functions)
+        if classes is not None:
+            functions["serving_default"] = self.by_name(classes)
+        self.save_functions(folder, functions)
+
+    def save_functions(
+        self,
+        folder: pathlib.Path,
+        functions: dict[str, tf.types.experimental.PolymorphicFunction],
+    ) -> None:
+        """Writes a SavedModel of functions that use the encoder."""
         holder = tf.Module()
         # Keras' own objects would be saved as well; their variables are enough.
         holder.weights = [each.value for each in self._model.encoder.variables]
         try:
-            tf.saved_model.save(holder, str(folder), signatures=self.functions)
+            tf.saved_model.save(holder, str(folder), signatures=functions)
         except tf.errors.OpError as error:
             reason = error.message.splitlines()[0]
             raise StorageError(

@@ -42,15 +42,6 @@ def test_predict_learns_from_a_table(model, table, folders, tmp_path):  # noqa: 
     assert labels <= {"ant", "bée", "cat", "dog"}
 
 
-def test_without_support_names_start_from_the_table(model, folders, tmp_path):  # noqa: F811
-    rows = [("ant/00.png", "ant"), ("cat/00.png", "cat"), ("cat/01.png", "")]
-    table = write_table(folders / "support" / "table.csv", rows)
-    result = predict(model, table, folders, tmp_path / "out")
-    table.unlink()
-    assert result.returncode == 0, result.stderr
-    assert "2 classes from 2 examples" in result.stdout
-
-
 def test_tables_that_cannot_be_used(model, table, folders, tmp_path):  # noqa: F811
     result = predict(model, table, folders, tmp_path / "out")
     program.assert_one_line(
@@ -62,10 +53,6 @@ def test_tables_that_cannot_be_used(model, table, folders, tmp_path):  # noqa: F
     support = f"--support={folders / 'query'}"
     result = predict(model, alike, folders, tmp_path / "out", support)
     program.assert_one_line(result, 2, "two labels for one class, 'Ant' and 'ant'")
-    result = predict(
-        model, table, folders, tmp_path / "out", support, "--classes=c.npz"
-    )
-    program.assert_one_line(result, 2, "give one of them")
 
 
 def test_prepare_makes_classes_of_a_table(tmp_path):

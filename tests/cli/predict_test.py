@@ -139,6 +139,33 @@ def test_one_image_by_what_was_learned_before(predicted, model, folders, tmp_pat
     assert "learned before" in (tmp_path / "gallery.html").read_text(encoding="utf-8")
 
 
+def test_a_class_is_added_later(predicted, model, folders, tmp_path):
+    output, _ = predicted
+    drawn = 255 - made.drawings(7)
+    made.write_folders(tmp_path / "new", {"dog": drawn[:3]})
+    made.write_folders(tmp_path / "query", {"dog": drawn[3:9]})
+    changes = {"support": tmp_path / "new", "classes": output / "classes.npz"}
+    changes |= {"unlabeled": None, "adapt": None, "query": tmp_path / "query"}
+    result = program.run("predict", *flags(model, folders, tmp_path / "out", changes))
+    assert result.returncode == 0, result.stderr
+    assert "3 classes learned before and 1 classes from 3 examples" in result.stdout
+    labels = [row["label"] for row in read(tmp_path / "out" / "predictions.csv")]
+    assert "dog" in labels
+    # They are as they were, and the new one is among them for the next time.
+    before = FewShotClassifier.load(output / "classes.npz", model)
+    after = FewShotClassifier.load(tmp_path / "out" / "classes.npz", model)
+    assert after.classes_.tolist() == sorted([*before.classes_, "dog"])
+    kept = after.classes_ != "dog"
+    np.testing.assert_array_equal(after.prototypes_[kept], before.prototypes_)
+    queries = sorted((tmp_path / "query").rglob("*.png"))
+    assert labels == after.predict(queries).tolist()
+    points = after.transform(sorted((tmp_path / "new").rglob("*.png")))
+    np.testing.assert_allclose(after.prototypes_[~kept][0], points.mean(0), rtol=1e-5)
+    changes["support"] = folders / "support"
+    result = program.run("predict", *flags(model, folders, tmp_path / "out", changes))
+    program.assert_one_line(result, 2, "the class 'ant' is there already")
+
+
 def test_of_one_image_the_label_is_printed(predicted, model, folders):
     output, _ = predicted
     query = next((folders / "query").rglob("*.png"))
@@ -177,7 +204,7 @@ def test_results_lie_outside_of_the_images(model, folders):
     ("changes", "text"),
     [
         ({"support": None}, "give one of them"),
-        ({"classes": "classes.npz"}, "give one of them"),
+        ({"classes": "classes.npz"}, "leave out --unlabeled"),
         ({"support": None, "classes": "classes.npz"}, "leave out --unlabeled"),
         (
             {

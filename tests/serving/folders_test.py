@@ -1,5 +1,6 @@
 import pytest
 
+from prwn_tf import files
 from prwn_tf.errors import UserError
 from prwn_tf.serving import folders
 from tests.data import made
@@ -23,6 +24,18 @@ def test_names_that_are_the_same_for_people(tmp_path, names):
     made.class_folders(tmp_path, names, images=1)
     with pytest.raises(UserError, match="two folders for one class"):
         folders.support(tmp_path)
+
+
+def test_a_table_of_labels(tmp_path):
+    made.class_folders(tmp_path / "pile", ["x", "y"], images=2)
+    rows = [("x/0.png", "ant"), ("x/1.png", "bee"), ("y/0.png", ""), ("y/1.png", "ant")]
+    files.write_csv(tmp_path / "pile" / "t.csv", ("file", "label"), rows)
+    beside = folders.labelled(tmp_path / "pile" / "t.csv", None)
+    assert {name: len(paths) for name, paths in beside.items()} == {"ant": 2, "bee": 1}
+    (tmp_path / "pile" / "t.csv").rename(tmp_path / "t.csv")
+    assert folders.labelled(tmp_path / "t.csv", tmp_path / "pile") == beside
+    with pytest.raises(UserError, match=r"3 of the 3 files .* start from as support"):
+        folders.labelled(tmp_path / "t.csv", None)
 
 
 def test_one_image(tmp_path):
