@@ -1,6 +1,7 @@
 """From a config to the model that it describes, ready to be trained or restored."""
 
 import dataclasses
+import functools
 import logging
 
 import keras
@@ -42,15 +43,38 @@ def trainable_model(config: TrainConfig) -> FewShotModel:
         )
     with keras_as_it_comes():
         model.compile(optimizer=_scaled(build_optimizer(config.optimizer), config))
-        factor = model.head.rate_factor
-        if factor != 1:
-            rate = factor * config.optimizer.learning_rate
-            own = dataclasses.replace(config.optimizer, learning_rate=rate)
+        if own := _head_optimizer(model, config):
             model.head_optimizer = _scaled(build_optimizer(own), config)
         for player in model.players:
             player.optimizer = _scaled(player.optimizer, config)
         model.build_optimizers()
     return model
+
+
+def _head_optimizer(model: FewShotModel, config: TrainConfig) -> OptimizerConfig | None:
+    """Returns how the head's variables are moved, if not as all others are."""
+    factor = model.head.rate_factor
+    if factor == 1:
+        return None
+    rate = factor * config.optimizer.learning_rate
+    return dataclasses.replace(config.optimizer, learning_rate=rate)
+
+
+def count_episodes(model: FewShotModel, config: TrainConfig) -> tf.Variable:
+    """Returns a counter of episodes, by which the rates of a model fall from now on.
+
+    Keras lets them fall with updates, of which several replicas make one for several
+    episodes.
+    """
+    counter = tf.Variable(0, dtype=tf.int64, trainable=False)
+    moved = [(model.optimizer, config.optimizer)]
+    if own := _head_optimizer(model, config):
+        moved.append((model.head_optimizer, own))
+    for optimizer, settings in moved:
+        rate = _rate(settings)
+        if callable(rate):
+            optimizer.learning_rate = functools.partial(rate, counter)
+    return counter
 
 
 def build_optimizer(config: OptimizerConfig) -> keras.optimizers.Optimizer:
@@ -95,12 +119,12 @@ def _scaled(
     return keras.optimizers.LossScaleOptimizer(optimizer)
 
 
-def resolved(config: TrainConfig) -> TrainConfig:
-    """Returns the config with what "auto" means on this machine's device."""
+def resolved(config: TrainConfig, replicas: int = 1) -> TrainConfig:
+    """Returns the config with what "auto" means on this machine's devices."""
     gpu = bool(tf.config.list_physical_devices("GPU"))
     # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
     choices = {
-        "xla": "step" if gpu and not config.deterministic else "off",
+        "xla": "step" if gpu and replicas == 1 and not config.deterministic else "off",
         "conv_block": "plain" if gpu or config.precision != "float32" else "fast",
     }
     automatic = {k: v for k, v in choices.items() if getattr(config, k) == "auto"}

@@ -153,9 +153,17 @@ class TrainConfig(Settings):
         "follows are float32. float16 scales losses.",
         PRECISIONS,
     )
+    strategy: str = setting(
+        "auto",
+        "Devices that share a step, each with an episode of its own: one, all GPUs of "
+        "this machine (mirrored), or those of all machines that the variable TF_CONFIG "
+        "names (multi_worker); auto: by what is there.",
+        ("auto", "one", "mirrored", "multi_worker"),
+        may_change=True,
+    )
     xla: str = setting(
         "auto",
-        "Compile nothing, the walk, or the whole step; auto: step on a GPU unless "
+        "Compile nothing, the walk, or the whole step; auto: step on one GPU unless "
         "--deterministic, else off.",
         ("auto", "off", "walk", "step"),
         may_change=True,

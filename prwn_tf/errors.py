@@ -44,6 +44,12 @@ class StorageError(UserError):
     exit_code = 4
 
 
+class LostWorkerError(UserError):
+    """Another process of the same run is gone; all of them must be started again."""
+
+    exit_code = 5
+
+
 class Stopped(Exception):
     """A signal asked the run to stop, and its checkpoint is written."""
 

@@ -27,6 +27,7 @@ from prwn_tf.model import FewShotModel
 from prwn_tf.training import loop, monitor, projector, validation, weights
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor
+from prwn_tf.training.replicas import Replicas
 from prwn_tf.training.validation import Validation
 from prwn_tf.training.workdir import Workdir
 
@@ -46,10 +47,11 @@ class Experiment:
     checkpoints: Checkpoints
     embed: Embedder
     evaluators: dict[str, Evaluator]  # by split
+    replicas: Replicas
 
     def train(self, flags_text: str = "") -> int:
         """Trains to the end of the config, from wherever the workdir is: its step."""
-        start = self._start(flags_text)
+        start = self.replicas.from_chief(self._start(flags_text))
         with Monitor(self.workdir.tensorboard, start) as curves:
             if start == 0:
                 curves.settings(self.config)
@@ -65,14 +67,24 @@ class Experiment:
                 curves,
                 lambda step: self._validate(step, curves),
                 start,
+                self.replicas,
             )
         return max(start, self.config.episodes)
+
+    def follow(self) -> None:
+        """Takes part in the training of the chief, who alone writes and speaks."""
+        start = self.replicas.from_chief()
+        self.workdir.join(self.config, self.stores)
+        self.checkpoints.restore_step(start)
+        self._end_with_a_step(start)
+        loop.follow(self.model, self._episodes, self.config, start, self.replicas)
 
     def _start(self, flags_text: str) -> int:
         self.checkpoints.remove_leftovers()
         if self.workdir.has_config:
             step = self.checkpoints.restore().step
             print(f"resuming {self.workdir.path} at step {step}")
+            self._end_with_a_step(step)
             self.workdir.describe_again(self.config, step, flags_text)
             return step
         if origin := self.config.init_from:
@@ -83,6 +95,7 @@ class Experiment:
                 logging.warning("%s", caution)
         else:
             self.model.encoder.initialize()
+        self._end_with_a_step(0)
         # From here on a workdir with a config has a checkpoint, so one that lost all
         # of them is told apart from one that has not begun.
         self.checkpoints.save(0)
@@ -95,19 +108,26 @@ class Experiment:
         self.workdir.describe(self.config, self.stores, flags_text)
         return 0
 
+    def _end_with_a_step(self, start: int) -> None:
+        """Lets the last step be whole, of an episode for each replica."""
+        episodes = self.replicas.whole(start, self.config.episodes)
+        self.config = dataclasses.replace(self.config, episodes=episodes)
+
     @functools.cached_property
     def _first_episode(self) -> Episode:
         return next(iter(self._episodes(0)))
 
     def _episodes(self, start: int) -> tf.data.Dataset:
+        cluster = self.replicas.cluster
         return pipeline.episodes(
             training_store(self.stores),
             self.pools["train"],
             methods.training_spec(self.config),
             self.config.seed,
-            start,
+            start + cluster.place,
             self.config.episodes,
             self.config.augment,
+            every=cluster.workers,
         )
 
     def _validate(self, step: int, curves: Monitor) -> None:
@@ -157,6 +177,7 @@ class Experiment:
         losses = files.read_json(losses) if losses.exists() else {}
         used = dataclasses.replace(config, select=restored.select)
         result = report.result(used, restored.step, seconds, evaluations, losses)
+        result["replicas"] = self.replicas.count
         files.write_json(self.workdir.result, result)
         accuracies = {each.adapt: each.accuracy for each in evaluations}
         monitor.write_tests(self.workdir.tensorboard, restored.step, accuracies)
@@ -194,14 +215,17 @@ def run(
     workdir: Workdir,
     stores: dict[str, ClassStore],
     flags_text: str,
+    replicas: Replicas,
 ) -> tuple[int, list[Evaluation]]:
     """Trains what is left to train, then tests: the steps trained, and the tests."""
+    if replicas.count > 1:
+        print(f"a step:            {replicas.count} episodes, one a replica")
     print(f"training episodes: {methods.training_spec(config)}")
     print(f"test episodes:     {config.test}")
     print(f"labelled images:   {labelled(config)}")
     for text in report.warning(config).values():
         logging.warning(text)
-    experiment = create(config, workdir, stores)
+    experiment = create(config, workdir, stores, replicas)
     print(f"parameters:        {_parameters(experiment.model)}")
     step = experiment.train(flags_text)
     return step, experiment.test()
@@ -223,13 +247,17 @@ def labelled(config: TrainConfig) -> str:
 
 
 def create(
-    config: TrainConfig, workdir: Workdir, stores: dict[str, ClassStore]
+    config: TrainConfig,
+    workdir: Workdir,
+    stores: dict[str, ClassStore],
+    replicas: Replicas,
 ) -> Experiment:
     """Builds everything a run needs, after checking that its data suffices."""
     run_pools = pools_lib.for_run(config, stores)
-    config = build.resolved(config)
+    config = build.resolved(config, replicas.count)
     build.set_determinism(config)
-    model = build.trainable_model(config)
+    with replicas.scope():
+        model = build.trainable_model(config)
     return Experiment(
         config=config,
         workdir=workdir,
@@ -242,6 +270,7 @@ def create(
             split: Evaluator(run_pools[split], model.head, config.eval_seed)
             for split in ("val", "test")
         },
+        replicas=replicas,
     )
 
 

@@ -12,6 +12,7 @@ from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import EmbeddedEpisode, Head
 from prwn_tf.notebook import NotebookModel
 from prwn_tf.regularizers.base import Context, Regularizer, Terms
+from prwn_tf.running_mean import RunningMean
 
 Logs = dict[str, tf.Tensor]
 T = TypeVar("T")
@@ -64,7 +65,7 @@ class FewShotModel(NotebookModel):
         names += [name for term in self.regularizers for name in term.names]
         names += [player.own_name for player in self.players]
         # Keras shows its own, never updated "loss" unless a metric has that name.
-        self._means = {name: keras.metrics.Mean(name=name) for name in names}
+        self._means = {name: RunningMean(name=name) for name in names}
 
     @property
     def metrics(self) -> list[keras.Metric]:

@@ -13,7 +13,9 @@ its sisters the training.
 Interrupt it when you like; the same command continues where it stopped.
 """
 
+import contextlib
 import dataclasses
+from typing import TYPE_CHECKING
 
 from absl import flags
 
@@ -24,8 +26,11 @@ from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
-from prwn_tf.training import origins
+from prwn_tf.training import cluster, origins
 from prwn_tf.training.workdir import Workdir
+
+if TYPE_CHECKING:
+    from prwn_tf.training.replicas import Replicas
 
 FLAGS = flags.FLAGS
 define.define_task_flags()
@@ -59,31 +64,74 @@ def main() -> None:
     if FLAGS.print_config:
         print(configured.flagfile(config))
         return
-    comparing = _comparing(config)
+    comparing, workers = _comparing(config), cluster.find(config.strategy)
     workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
-    with workdir.taken():
+    with workdir.taken() if workers.is_chief else contextlib.nullcontext():
         stores = catalog.open_prepared(config.dataset, cli.data_dir())
         config = _with_origin(pools.fitted(config, stores), workdir, stores)
         pools.for_run(config, stores)
         if FLAGS.verify_data:
             reader.verify(catalog.location(config.dataset, cli.data_dir()))
-        if (FLAGS.restart or not workdir.has_config) and not config.init_from:
-            backbones.check_weights(config.backbone.weights)
-        # The last of the checks, because --restart deletes what is there.
-        workdir.claim(config, restart=FLAGS.restart)
-        workdir.check_data(config, stores)
+        if workers.is_chief:
+            _claim(config, workdir, stores)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
+    from prwn_tf.training import replicas as replicas_lib
+
+    replicas = replicas_lib.create(config, workers)
+    train = _train if workers.is_chief else _follow
+    with replicas.watched():
+        train(config, workdir, stores, replicas, comparing)
+        replicas.wait()  # for the chief, who has more to do
+
+
+def _claim(
+    config: TrainConfig, workdir: Workdir, stores: dict[str, reader.ClassStore]
+) -> None:
+    """Makes the workdir ready for the run."""
+    if (FLAGS.restart or not workdir.has_config) and not config.init_from:
+        backbones.check_weights(config.backbone.weights)
+    # The last of the checks, because --restart deletes what is there.
+    workdir.claim(config, restart=FLAGS.restart)
+    workdir.check_data(config, stores)
+
+
+def _train(
+    config: TrainConfig,
+    workdir: Workdir,
+    stores: dict[str, reader.ClassStore],
+    replicas: "Replicas",
+    comparing: bool,
+) -> None:
+    """Trains and tests, and prints what came of it."""
     from prwn_tf import experiment
     from prwn_tf.evaluation import report
 
     asked = read.given_flags(__name__, "workdir", "restart", "verify_data")
-    step, evaluations = experiment.run(config, workdir, stores, asked)
+    step, evaluations = experiment.run(config, workdir, stores, asked, replicas)
     lines = [f"{config.method:14} {evaluation}" for evaluation in evaluations]
     if comparing:
-        lines += _comparison(config, workdir, stores, evaluations[0].accuracy)
+        accuracy = evaluations[0].accuracy
+        lines += _comparison(config, workdir, stores, replicas, accuracy)
     print("\n".join(["", report.heading(evaluations), *lines]))
     print(f"{step} episodes trained; results and model in {workdir.path}")
+
+
+def _follow(
+    config: TrainConfig,
+    workdir: Workdir,
+    stores: dict[str, reader.ClassStore],
+    replicas: "Replicas",
+    comparing: bool,
+) -> None:
+    """Takes part in all trainings of the chief."""
+    from prwn_tf import experiment
+
+    runs = [(config, workdir)]
+    if comparing:
+        runs.append((without_walk(config), _inside(workdir)))
+    for each, place in runs:
+        experiment.create(each, place, stores, replicas).follow()
 
 
 def _with_origin(
@@ -112,6 +160,7 @@ def _comparison(
     config: TrainConfig,
     workdir: Workdir,
     stores: dict[str, reader.ClassStore],
+    replicas: "Replicas",
     accuracy: float,
 ) -> list[str]:
     """Trains without the walk, inside of the run with it: lines for the reader."""
@@ -119,16 +168,21 @@ def _comparison(
 
     print("\nnow the same without the walk, to see what it adds")
     plain = without_walk(config)
-    inside = Workdir(workdir.path / "without_walk")
+    inside = _inside(workdir)
     inside.claim(plain, restart=FLAGS.restart)
     inside.check_data(plain, stores)
-    _, evaluations = experiment.run(plain, inside, stores, "")
+    _, evaluations = experiment.run(plain, inside, stores, "", replicas)
     gain = 100 * (accuracy - evaluations[0].accuracy)
     return [
         *(f"{'without walk':14} {evaluation}" for evaluation in evaluations),
         f"The walk through unlabelled images adds {gain:+.1f} points: the same "
         "network,\nlabelled images and number of episodes.",
     ]
+
+
+def _inside(workdir: Workdir) -> Workdir:
+    """Returns where the run without the walk lies."""
+    return Workdir(workdir.path / "without_walk")
 
 
 def without_walk(config: TrainConfig) -> TrainConfig:

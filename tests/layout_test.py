@@ -30,7 +30,7 @@ FLOW = (
     ("encoders",),
     ("walk",),
     ("heads", "regularizers"),
-    ("notebook",),
+    ("notebook", "running_mean"),
     ("model",),
     ("build",),
     ("training",),

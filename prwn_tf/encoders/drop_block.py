@@ -40,7 +40,6 @@ class DropBlock(keras.layers.Layer):
             initializer="zeros",
             dtype="int32",
             trainable=False,
-            aggregation="only_first_replica",
             name="batches",
         )
 

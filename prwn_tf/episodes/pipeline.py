@@ -64,11 +64,13 @@ def episodes(
     start: int,
     stop: int,
     augment: Sequence[str] = (),
+    every: int = 1,
 ) -> tf.data.Dataset:
     """Returns episodes start..stop-1 of a split as a dataset of `Episode`.
 
     Args:
         augment: changes of the images, by their names in `augment.CHANGES`.
+        every: to take every so many-th alone; the rest is for other machines.
     """
     plan = plan_lib.planner(pools, spec, seed)
 
@@ -80,7 +82,7 @@ def episodes(
             images = augment_lib.augmented(images, augment, seed, index)
         return _episode(images, planned, index)
 
-    dataset = tf.data.Dataset.range(start, stop)
+    dataset = tf.data.Dataset.range(start, stop, every)
     dataset = dataset.map(episode, num_parallel_calls=tf.data.AUTOTUNE)
     return dataset.prefetch(AHEAD)
 

@@ -112,12 +112,7 @@ class Gan(Regularizer):
         self.generator.build()
         self.log_scale = self.add_weight(shape=(), initializer="zeros", name="scale")
         self.offset = self.add_weight(shape=(), initializer="zeros", name="offset")
-        measured = {
-            "shape": (),
-            "initializer": "zeros",
-            "trainable": False,
-            "aggregation": "only_first_replica",
-        }
+        measured = {"shape": (), "initializer": "zeros", "trainable": False}
         self.reference = self.add_weight(name="reference", **measured)
         self.is_measured = self.add_weight(name="is_measured", **measured)
 

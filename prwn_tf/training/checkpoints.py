@@ -89,6 +89,18 @@ class Checkpoints:
             "start over with python -m prwn_tf.train --restart",
         )
 
+    def restore_step(self, step: int) -> None:
+        """Restores the checkpoint of a step, which the chief has read or written."""
+        path = self._directory / f"ckpt-{step}"
+        try:
+            self._read(str(path))
+        # TensorFlow answers damage by whatever error its place in the file leads to.
+        except Exception as error:
+            raise UserError(
+                f"{path}, where the chief begins, cannot be read here; all workers "
+                "need the same --workdir, on a disk that they share"
+            ) from error
+
     def _read(self, path: str) -> None:
         """Reads all of a checkpoint; the first versions saved no running means."""
         names = tf.train.load_checkpoint(path).get_variable_to_shape_map()

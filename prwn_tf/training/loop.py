@@ -1,25 +1,27 @@
-"""The training loop: one episode, one step, one counter.
+"""The training loop: an episode for each replica, one step, one counter.
 
 The step counts episodes, whatever the optimizer counts. Episode i is a pure function of
 the seed, so a run that was killed continues to the same weights.
 """
 
+import itertools
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tqdm
 
-from prwn_tf import files
+from prwn_tf import build, files
 from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import NonFiniteLossError, Stopped, UserError
 from prwn_tf.model import FewShotModel, Logs
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor
+from prwn_tf.training.replicas import Replicas, of_first, shared_step
 from prwn_tf.training.signals import StopRequest, graceful_stop
 from prwn_tf.training.workdir import Workdir
 
@@ -33,35 +35,36 @@ def train(
     monitor: Monitor,
     validate: Callable[[int], None],
     start: int,
+    replicas: Replicas | None = None,
 ) -> None:
     """Trains from step `start`, the one of the model's weights, to `config.episodes`.
 
     Args:
-        episodes_from: the training episodes from an index on.
+        episodes_from: the training episodes of this process from an index on.
         validate: called with the step when a validation is due.
+        replicas: the devices that share a step; one by default.
 
     Raises:
         Stopped: after a signal that asks for it, with a checkpoint of the last step.
         NonFiniteLossError: before anything of that step is saved.
     """
-    train_step = compiled_step(model, config)
+    replicas = replicas or Replicas()
     # Running means of what is minimised, and seconds of training, since a report.
     losses, spent = [], 0.0
     with graceful_stop() as stop, _progress(start, config.episodes) as progress:
         clock = time.monotonic()
-        for step, episode in enumerate(episodes_from(start), start + 1):
-            logs = train_step(episode)
+        for step, logs in _steps(model, episodes_from, config, replicas, start):
             losses.append([logs[name] for name in model.objectives])
-            progress.update()
-            last, stopping = step == config.episodes, stop.requested
-            due = _due(config, step, stopping)
+            progress.update(replicas.count)
+            last, stopping = step == config.episodes, replicas.any(stop.requested)
+            due = _due(config, step, replicas.count, stopping)
             if not any(due):
                 continue
-            _check_finite(losses, model, step, workdir)
+            _check_finite(losses, model, step, replicas.count, workdir)
             spent += (elapsed := time.monotonic() - clock)
             checkpoints.seconds.assign_add(elapsed)
             if due.report:
-                speed = len(losses) / spent
+                speed = replicas.count * len(losses) / spent
                 monitor.training(step, logs, model.optimizer.learning_rate, speed)
                 progress.set_postfix_str(_postfix(logs), refresh=False)
                 losses, spent = [], 0.0
@@ -77,6 +80,43 @@ def train(
             clock = time.monotonic()
 
 
+def follow(
+    model: FewShotModel,
+    episodes_from: Callable[[int], tf.data.Dataset],
+    config: TrainConfig,
+    start: int,
+    replicas: Replicas,
+) -> None:
+    """Takes this process' part of all steps of a run, whose chief does all the rest."""
+    with graceful_stop() as stop:
+        for step, _ in _steps(model, episodes_from, config, replicas, start):
+            stopping = replicas.any(stop.requested)
+            if _due(config, step, replicas.count, stopping).report:
+                model.reset_metrics()
+            if stopping:
+                number = stop.signal_number or signal.SIGTERM
+                raise Stopped(number, f"stopped with the other workers at step {step}")
+
+
+def _steps(
+    model: FewShotModel,
+    episodes_from: Callable[[int], tf.data.Dataset],
+    config: TrainConfig,
+    replicas: Replicas,
+    start: int,
+) -> Iterator[tuple[int, Logs]]:
+    """Takes all steps of a run: yields how many episodes were seen, and the reports."""
+    with replicas.scope():
+        train_step = compiled_step(model, config)
+    seen = build.count_episodes(model, config)
+    steps = itertools.count(start, replicas.count)
+    for step, episodes in zip(
+        steps, replicas.steps(episodes_from(start)), strict=False
+    ):
+        seen.assign(step)
+        yield step + replicas.count, train_step(episodes)
+
+
 class _Due(NamedTuple):
     """What is to be done after a step."""
 
@@ -85,19 +125,22 @@ class _Due(NamedTuple):
     checkpoint: bool
 
 
-def _due(config: TrainConfig, step: int, stopping: bool) -> _Due:
+def _due(config: TrainConfig, step: int, taken: int, stopping: bool) -> _Due:
+    """Returns what is due at a step, or became due among the episodes that it took."""
     last = step == config.episodes
     return _Due(
-        report=step % config.report_every == 0 or last,
-        validation=step % config.validate_every == 0 or last,
-        checkpoint=step % config.checkpoint_every == 0 or last or stopping,
+        report=step % config.report_every < taken or last,
+        validation=step % config.validate_every < taken or last,
+        checkpoint=step % config.checkpoint_every < taken or last or stopping,
     )
 
 
 def _stopped(stop: StopRequest, step: int, workdir: Workdir) -> Stopped:
-    name = signal.Signals(stop.signal_number).name
+    # Without a signal of its own, that of another worker.
+    number = stop.signal_number or signal.SIGTERM
+    name = signal.Signals(number).name
     return Stopped(
-        stop.signal_number,
+        number,
         f"stopped by {name} at step {step} with a checkpoint; {workdir.continuation} "
         "continues from it",
     )
@@ -109,12 +152,15 @@ def compiled_step(model: FewShotModel, config: TrainConfig) -> Callable:
     With --xla=step it is one compiled program for each kind of episode.
     """
     strategy = tf.distribute.get_strategy()
+    several = strategy.num_replicas_in_sync > 1
+    of_replica = shared_step(model) if several else model.train_step
     compiled = config.xla == "step"
 
     # AutoGraph, which nothing here needs, leaves temporary files when it is killed.
     @tf.function(jit_compile=compiled, autograph=False)
     def train_step(episode):
-        return strategy.run(model.train_step, args=(episode,))
+        logs = strategy.run(of_replica, args=(episode,))
+        return {name: of_first(strategy, value) for name, value in logs.items()}
 
     return _or_say_why(train_step) if compiled else train_step
 
@@ -149,6 +195,7 @@ def _check_finite(
     losses: Sequence[Sequence[tf.Tensor]],
     model: FewShotModel,
     step: int,
+    taken: int,
     workdir: Workdir,
 ) -> None:
     """Raises at the first loss, or after the first step, that is not finite.
@@ -167,10 +214,13 @@ def _check_finite(
         place = int(np.argmax(bad.any(axis=1)))
         name = model.objectives[int(np.argmax(bad[place]))]
         what = "loss is" if name == "loss" else f"loss {name} is"
-        first = step - len(losses) + 1 + place
+        first = step - taken * (len(losses) - 1 - place)
     report = workdir.path / "nan_report.json"
-    files.write_json(report, {"step": first, "episode": first - 1})
+    episode = first - taken
+    files.write_json(report, {"step": first, "episode": episode})
+    others = f" to {first - 1}" if taken > 1 else ""
     raise NonFiniteLossError(
-        f"the {what} not finite at step {first} (training episode {first - 1}); the "
-        f"checkpoint before it is intact, {report} says where; lower --learning_rate"
+        f"the {what} not finite at step {first} (training episode {episode}{others}); "
+        f"the checkpoint before it is intact, {report} says where; lower "
+        "--learning_rate"
     )

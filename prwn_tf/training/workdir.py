@@ -137,6 +137,16 @@ class Workdir:
         else:
             self._check_untrained()
 
+    def join(self, config: TrainConfig, stores: Mapping[str, ClassStore]) -> None:
+        """Raises if the run that another process has begun here is not this one."""
+        if not self.has_config:
+            raise UserError(
+                f"{self.path} does not hold the run that the chief has begun; all "
+                "workers need the same --workdir, on a disk that they share"
+            )
+        self._compare(config)
+        self.check_data(config, stores)
+
     def _take(self) -> None:
         """Locks the folder, or raises if another process has it."""
         files.check_name(self.path)

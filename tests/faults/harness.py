@@ -80,6 +80,13 @@ def file_limit(size: int) -> Callable[[], None]:
     return functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
 
 
+def two_devices() -> None:
+    """For `before`: two devices where there is one CPU."""
+    [cpu] = tf.config.list_physical_devices("CPU")
+    half = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [half, half])
+
+
 def bound_by_permissions() -> None:
     """For `before`: permissions hold for root, too."""
     system = ctypes.CDLL(None)
