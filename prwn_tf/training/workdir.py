@@ -141,8 +141,7 @@ class Workdir:
         """Raises if the run that another process has begun here is not this one."""
         if not self.has_config:
             raise UserError(
-                f"{self.path} does not hold the run that the chief has begun; all "
-                "workers need the same --workdir, on a disk that they share"
+                f"{self.path} has no run of the chief; all workers share a --workdir"
             )
         self._compare(config)
         self.check_data(config, stores)
