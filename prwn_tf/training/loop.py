@@ -109,12 +109,14 @@ def _steps(
     with replicas.scope():
         train_step = compiled_step(model, config)
     seen = build.count_episodes(model, config)
-    steps = itertools.count(start, replicas.count)
+    seen.assign(start)
+    steps = itertools.count(start + replicas.count, replicas.count)
     for step, episodes in zip(
         steps, replicas.steps(episodes_from(start)), strict=False
     ):
+        logs = train_step(episodes)
         seen.assign(step)
-        yield step + replicas.count, train_step(episodes)
+        yield step, logs
 
 
 class _Due(NamedTuple):
