@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from prwn_tf.serving.export import Draft
 
 MAX_CLASSES = 10  # named at the terminal
+UNCALIBRATED = (
+    "the model is uncalibrated: its probabilities mean little, and it cannot tell what "
+    "is none of the classes; python -m prwn_tf.evaluate --calibrate changes that"
+)
 FLAGS = flags.FLAGS
 # Format -> the flags that apply to it.
 FORMATS = {
@@ -138,6 +142,7 @@ def summary(about: dict[str, Any], output: pathlib.Path) -> list[str]:
             *lines,
             f"{len(names)} classes: {', '.join(names[:MAX_CLASSES])}"
             + " ..." * (len(names) > MAX_CLASSES),
+            *[UNCALIBRATED] * (about["calibration"] is None),
             f"exported to {output}; what it takes and answers:",
             f"saved_model_cli show --dir={output} --tag_set=serve "
             "--signature_def=serving_default",

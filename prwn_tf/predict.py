@@ -196,7 +196,8 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     known = len(predictions.support) - len(taught)
     origin = [f"{known} classes learned before"] * bool(known)
     if taught:
-        origin.append(f"{len(taught)} classes from {sum(map(len, taught))} examples")
+        classes = f"{len(taught)} class{'es' * (len(taught) > 1)}"
+        origin.append(f"{classes} from {sum(map(len, taught))} examples")
     lines = [" and ".join(origin)]
     if predictions.unlabeled:
         moved, total = len(predictions.trusted), len(predictions.unlabeled)

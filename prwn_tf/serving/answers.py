@@ -140,16 +140,19 @@ def classify_by_name(
 ) -> dict[str, tf.Tensor]:
     """Returns what is made of images, in words, a row for each: [B, D].
 
-    Answers that all have a row for each image are what a server can send as a list.
+    Answers that all have a row for each image are what a server can send as a list. Of
+    strangers nothing is said if nothing is known: JSON has no NaN.
     """
     answered = classify(classes.served, embeddings)
     names = tf.constant(classes.names)  # [N]
-    return {
+    answer = {
         "label": tf.gather(names, answered.labels),  # [B]
         "names": tf.repeat(names[None], tf.shape(embeddings)[0], axis=0),  # [B, N]
         "probabilities": answered.probabilities,  # [B, N]
-        "none_of_these": answered.none_of_these,  # [B]
     }
+    if not np.isnan(classes.served.novelty).any():
+        answer["none_of_these"] = answered.none_of_these  # [B]
+    return answer
 
 
 def interpolated(place: tf.Tensor, knots: np.ndarray, values: np.ndarray) -> tf.Tensor:

@@ -148,7 +148,7 @@ def test_a_class_is_added_later(predicted, model, folders, tmp_path):
     changes |= {"unlabeled": None, "adapt": None, "query": tmp_path / "query"}
     result = program.run("predict", *flags(model, folders, tmp_path / "out", changes))
     assert result.returncode == 0, result.stderr
-    assert "3 classes learned before and 1 classes from 3 examples" in result.stdout
+    assert "3 classes learned before and 1 class from 3 examples" in result.stdout
     labels = [row["label"] for row in read(tmp_path / "out" / "predictions.csv")]
     assert "dog" in labels
     # They are as they were, and the new one is among them for the next time.

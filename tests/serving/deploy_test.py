@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from prwn_tf import files
 from prwn_tf.errors import UserError
-from prwn_tf.serving import converting, quantized
+from prwn_tf.serving import answers, converting, quantized
 from prwn_tf.serving import export as export_lib
+from prwn_tf.serving.answers import NamedClasses
 from prwn_tf.serving.classifier import FewShotClassifier
 from tests.cli import program
 from tests.serving import made
@@ -55,6 +56,16 @@ def test_files_are_answered_with_names(served, fitted):
     expected = classifier.novelty(encoded())
     np.testing.assert_allclose(answer["none_of_these"], expected, atol=1e-5)
     assert files.read_json(served / "manifest.json")["classes"] == list(NAMES)
+
+
+def test_of_what_is_not_known_nothing_is_said(fitted):
+    served = fitted[0].served_
+    unknown = served._replace(novelty=np.full(4, np.nan, np.float32))
+    for classes, known in ((served, True), (unknown, False)):
+        named = NamedClasses(list(NAMES), classes)
+        answer = answers.classify_by_name(named, served.prototypes)
+        assert ("none_of_these" in answer) == known
+        assert answer["label"].numpy().tolist() == [name.encode() for name in NAMES]
 
 
 @pytest.mark.slow
