@@ -214,8 +214,8 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     lines.append(novelty_line(predictions))
     if query.others:
         lines.append(
-            f"{len(query.others)} files passed over that are not JPEG, PNG, GIF or BMP "
-            f"images, such as {query.name(query.others[0])}"
+            f"{len(query.others)} files passed over that are no images, such as "
+            f"{query.name(query.others[0])}"
         )
     lines += [
         f"{each.file} {each.problem}, so it has no label"

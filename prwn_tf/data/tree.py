@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from prwn_tf.data.store import manifest
 from prwn_tf.errors import UserError
-from prwn_tf.images import header
+from prwn_tf.images import formats
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp")
-NOT_IMAGES = "files that are not JPEG, PNG, GIF or BMP images"  # for summaries
+NOT_IMAGES = f"files that are not {formats.NAMES} images"  # for summaries
+MISNAMED = ("jpeg", "png", "webp", "heic")  # what files without their suffix may be
 MAX_DEPTH = 12
 MAX_SNIFFED = 1000  # files of a folder that are opened in search of a first image
 
@@ -128,7 +128,7 @@ def _read_folder(path: str) -> Folder:
                     folder.folders.append(entry.name)
                 elif not entry.is_file() and os.path.exists(entry.path):
                     continue  # a pipe or a device, which may never end
-                elif entry.name.lower().endswith(IMAGE_SUFFIXES):
+                elif entry.name.lower().endswith(formats.SUFFIXES):
                     folder.images.append(entry.name)
                 else:
                     folder.others.append(entry.name)
@@ -152,5 +152,5 @@ def _images_among(path: str, names: Sequence[str]) -> list[str]:
 
 
 def _is_image(path: str, name: str) -> bool:
-    """Returns whether a file of a folder begins like a JPEG or PNG image."""
-    return header.kind_of(beginning(os.path.join(path, name))) in ("jpeg", "png")
+    """Returns whether a file of a folder begins like a common image."""
+    return formats.kind_of(beginning(os.path.join(path, name))) in MISNAMED

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from prwn_tf.images import complaints, gif
+from prwn_tf.images import complaints, formats, gif, pillow
 from prwn_tf.images import header as header_lib
 from prwn_tf.images.header import Header, UnusableImageError
 
@@ -38,6 +38,7 @@ class Decoder:
         """
         self.size = size
         self._canvas = canvas or size
+        self._background = background
         self._graph = _graph(size, self._canvas, background)
 
     def __call__(
@@ -60,6 +61,10 @@ class Decoder:
                 continue
             try:
                 header = header_lib.read(content)
+                if formats.FORMATS[header.kind].package:
+                    whole = pillow.pixels(content, header.kind)
+                    pixels[place] = self._resized(self._opaque(whole))
+                    continue
             except UnusableImageError as error:
                 problems[place] = str(error)
                 continue
@@ -120,8 +125,8 @@ class Decoder:
                 for item in batch:
                     self._decode([item], pixels, problems)
             else:
-                kind = headers[0].kind.upper()
-                problems[places[0]] = f"is a damaged or incomplete {kind} image"
+                name = formats.FORMATS[headers[0].kind].name
+                problems[places[0]] = f"is a damaged or incomplete {name} image"
         else:
             if not damage:
                 pixels.update(zip(places, decoded, strict=True))
@@ -130,6 +135,15 @@ class Decoder:
             else:
                 for item in batch:
                     self._decode([item], pixels, problems, alone=True)
+
+    def _opaque(self, pixels: np.ndarray) -> np.ndarray:
+        """Returns an image over the background: [H, W, 4] -> [H, W, 3]."""
+        import tensorflow as tf
+
+        from prwn_tf.images import decoding
+
+        with tf.device("CPU"):
+            return decoding.colored(tf.constant(pixels), self._background).numpy()
 
     def _resized(self, pixels: np.ndarray) -> np.ndarray:
         """Returns pixels of the right size: [H, W, 3] -> [size, size, 3]."""

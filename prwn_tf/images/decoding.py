@@ -58,6 +58,12 @@ def _stored_pixels(
         b"\x89P": lambda: _png(content, background),
         b"BM": lambda: _bmp(content),
     }
+    if hasattr(tf.io, "decode_jxl"):  # from TensorFlow 2.21 on
+        decoders |= {
+            b"RI": lambda: colored(tf.io.decode_webp(content)[0], background),
+            b"\xff\x0a": lambda: colored(tf.io.decode_jxl(content), background),
+            b"\0\0": lambda: colored(tf.io.decode_jxl(content), background),
+        }
     known = tf.strings.substr(content, 0, 2) == list(decoders)  # [kinds]
     kind = tf.argmax(tf.concat([known, [True]], axis=0), output_type=tf.int32)
     pixels = tf.switch_case(kind, [*decoders.values(), lambda: _other(content)])
@@ -102,6 +108,28 @@ def _bmp(content: tf.Tensor) -> tf.Tensor:
 def _other(content: tf.Tensor) -> tf.Tensor:
     """Returns the first picture of a GIF; of other files, TensorFlow's error."""
     return tf.io.decode_image(content, channels=3, expand_animations=False)
+
+
+def colored(pixels: tf.Tensor, background: int | None) -> tf.Tensor:
+    """Returns colour of shades or colours with or without alpha: -> [..., H, W, 3].
+
+    Args:
+        pixels: [..., H, W, 1 to 4] of uint8.
+        background: as in `squares`.
+    """
+    channels = tf.shape(pixels)[-1]
+    color = tf.cond(
+        channels < 3,
+        lambda: tf.repeat(pixels[..., :1], 3, axis=-1),
+        lambda: pixels[..., :3],
+    )
+    if background is None:
+        return color
+    return tf.cond(
+        channels % 2 == 0,
+        lambda: over(color, pixels[..., -1:], background),
+        lambda: color,
+    )
 
 
 def over(color: tf.Tensor, alpha: tf.Tensor, background: int) -> tf.Tensor:

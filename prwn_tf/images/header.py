@@ -7,22 +7,18 @@ is refused by its size.
 import struct
 from typing import NamedTuple
 
-from prwn_tf.images import gif, jpeg
+from prwn_tf.images import formats, gif, jpeg, jxl, pillow, webp
+from prwn_tf.images.formats import UnusableImageError, kind_of
 
 PIXEL_LIMIT = 2**26  # 8192 x 8192; the largest photograph of ImageNet has 61 million
 # Of all scans of a JPEG together: sixteen of the largest image, in about three seconds.
 SCANNED_LIMIT = 16 * PIXEL_LIMIT
-KINDS = "a JPEG, PNG, GIF or BMP image"
-
-
-class UnusableImageError(Exception):
-    """An image that cannot be decoded; the message says why, as in "is empty"."""
 
 
 class Header(NamedTuple):
     """What is known of an image before it is decoded."""
 
-    kind: str  # "jpeg", "png", "gif" or "bmp"
+    kind: str  # a key of `formats.FORMATS`
     height: int  # as it is stored; a photograph may lie on its side
     width: int
 
@@ -42,7 +38,9 @@ def read(content: bytes) -> Header:
     if kind is None:
         raise UnusableImageError(_what_else(content))
     try:
-        height, width = _SIZES[kind](content)
+        by_pillow = formats.FORMATS[kind].package
+        size = pillow.size(content, kind) if by_pillow else _SIZES[kind](content)
+        height, width = size
     except (struct.error, IndexError) as error:
         raise UnusableImageError("is cut short") from error
     if height < 1 or width < 1:
@@ -52,14 +50,6 @@ def read(content: bytes) -> Header:
             f"has {width}x{height} pixels, at most {PIXEL_LIMIT:,} are decoded"
         )
     return Header(kind, height, width)
-
-
-def kind_of(content: bytes) -> str | None:
-    """Returns the kind of an image by its first eight bytes; None for other files."""
-    for kind, beginnings in _BEGINNINGS.items():
-        if content.startswith(beginnings):
-            return kind
-    return None
 
 
 def is_web_page(content: bytes) -> bool:
@@ -73,7 +63,7 @@ def _what_else(content: bytes) -> str:
         return "is empty"
     if is_web_page(content):
         return "is a web page"
-    return f"is not {KINDS} (it begins with {content[:8]!r})"
+    return f"is not a {formats.NAMES} image (it begins with {content[:8]!r})"
 
 
 def _png_size(content: bytes) -> tuple[int, int]:
@@ -110,10 +100,20 @@ def _jpeg_size(content: bytes) -> tuple[int, int]:
     return height, width
 
 
-_BEGINNINGS = {
-    "jpeg": (b"\xff\xd8\xff",),
-    "png": (b"\x89PNG\r\n\x1a\n",),
-    "gif": (b"GIF87a", b"GIF89a"),
-    "bmp": (b"BM",),
+def _webp_size(content: bytes) -> tuple[int, int]:
+    """Returns height and width of a WebP image that is no animation."""
+    height, width, animated = webp.size(content)
+    if animated:
+        # TensorFlow would unpack all of its pictures.
+        raise UnusableImageError("is an animated WebP; save its first picture as PNG")
+    return height, width
+
+
+_SIZES = {
+    "jpeg": _jpeg_size,
+    "png": _png_size,
+    "gif": _gif_size,
+    "bmp": _bmp_size,
+    "webp": _webp_size,
+    "jxl": jxl.size,
 }
-_SIZES = {"jpeg": _jpeg_size, "png": _png_size, "gif": _gif_size, "bmp": _bmp_size}

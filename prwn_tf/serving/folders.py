@@ -9,6 +9,7 @@ from prwn_tf.data import label_table, tree
 from prwn_tf.data.sets import class_folders
 from prwn_tf.data.sets.divided import listed
 from prwn_tf.errors import UserError
+from prwn_tf.images import formats
 
 
 class ImageFolder(NamedTuple):
@@ -39,7 +40,7 @@ def support(folder: pathlib.Path, least: int = 2) -> dict[str, list[str]]:
     if found.small:
         raise UserError(
             f"{found.root} has {len(found.small)} class folder"
-            f"{'s' * (len(found.small) > 1)} without JPEG, PNG, GIF or BMP images: "
+            f"{'s' * (len(found.small) > 1)} without {formats.NAMES} images: "
             f"{listed(found.small)}; fill or remove them"
         )
     return _told_apart(found.paths_of, f"--support={folder}", "folder of images", least)
@@ -97,7 +98,7 @@ def images(folder: pathlib.Path, flag: str) -> ImageFolder:
     others = [os.path.join(each.path, name) for each in inner for name in each.others]
     if not paths:
         raise UserError(
-            f"--{flag}={folder} holds no JPEG, PNG, GIF or BMP images; give a folder "
+            f"--{flag}={folder} holds no {formats.NAMES} images; give a folder "
             "that does"
         )
     return ImageFolder(folder, paths, others)

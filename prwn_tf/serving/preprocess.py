@@ -107,19 +107,8 @@ class Preprocess:
         )
         with tf.control_dependencies([known]):
             pixels = tf.identity(pixels)
-        color = tf.cond(
-            channels == 1,
-            lambda: tf.repeat(pixels, 3, axis=-1),
-            lambda: pixels[..., :3],
-        )
-        color = tf.ensure_shape(color, [None, None, None, 3])
-        if self.background is None:
-            return color
-        return tf.cond(
-            channels == 4,
-            lambda: decoding.over(color, pixels[..., 3:], self.background),
-            lambda: color,
-        )
+        color = decoding.colored(pixels, self.background)
+        return tf.ensure_shape(color, [None, None, None, 3])
 
 
 def _bright_on_black(pixels: "tf.Tensor") -> "tf.Tensor":

@@ -83,7 +83,7 @@ class Signatures:
         return self.embed_prepared(self.preprocess(images))
 
     def embed_encoded(self, contents: tf.Tensor) -> NamedTensors:
-        """Embeds the contents of JPEG, PNG, GIF or BMP files: [B] -> [B, D]."""
+        """Embeds the contents of files that TensorFlow decodes: [B] -> [B, D]."""
         return self.embed_prepared(self.preprocess.decode(contents))
 
     def embed_prepared(self, images: tf.Tensor) -> NamedTensors:

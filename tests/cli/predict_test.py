@@ -267,6 +267,7 @@ def bad_and_odd_images() -> dict[str, bytes]:
         "gray.png": made.png(image),
         "huge.png": huge,
         "page.jpg": b"<!DOCTYPE html>",
+        "photo.heic": b"\0\0\0\x18ftypheic" + bytes(12),
         "photo.jpg": images_test.jpeg(color),
         "pixel.png": made.png(image[:1, :1]),
         "rgba.png": made.png(images_test.rgba(color)),
@@ -289,9 +290,15 @@ def test_bad_queries_are_reported_and_do_not_stop_the_rest(model, folders, tmp_p
         "empty.png": "is empty",
         "huge.png": "has 30000x30000 pixels, at most 67,108,864 are decoded",
         "page.jpg": "is a web page",
+        "photo.heic": problems["photo.heic"],
         "text.png": problems["text.png"],
     }
-    assert "is not a JPEG, PNG, GIF or BMP image" in problems["text.png"]
+    # Read by Pillow or with its remedy, in the table and on the page.
+    assert "is a HEIC image" in problems["photo.heic"]
+    assert "save it as JPEG" in problems["photo.heic"]
+    page = (tmp_path / "out" / "gallery.html").read_text(encoding="utf-8")
+    assert f"<span class=reason>{problems['photo.heic']}</span>" in page
+    assert "is not a JPEG, PNG, GIF, BMP, WebP, " in problems["text.png"]
     # The same drawing, whatever kind of file it is in.
     alike = [rows[name] for name in ("gray.png", "deep.png", "rgba.png", "photo.jpg")]
     assert len({row["label"] for row in alike}) == 1

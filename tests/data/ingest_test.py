@@ -69,7 +69,7 @@ def test_the_same_images_give_the_same_bytes(tmp_path, source):
 BAD = {
     "empty.jpg": (b"", "is empty"),
     "page.jpg": (b"<!DOCTYPE html>", "is a web page"),
-    "text.png": (b"no image", "is not a JPEG, PNG, GIF or BMP image"),
+    "text.png": (b"no image", "is not a JPEG, PNG, GIF, BMP, "),
     "cut.png": (made.png(0, 0)[:60], "is a damaged or incomplete PNG image"),
 }
 

@@ -45,6 +45,25 @@ def gif(*pictures, tables=False):
     )
 
 
+def webp(kind, content):
+    chunk = kind + struct.pack("<I", len(content)) + content
+    return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk
+
+
+def box(kind, content=b""):
+    return struct.pack(">I", 8 + len(content)) + kind + content
+
+
+def bits(*values):
+    """Numbers of so many bits each, the first of them lowest, after JPEG XL's mark."""
+    number = place = 0
+    for value, length in values:
+        number |= value << place
+        place += length
+    return b"\xff\x0a" + number.to_bytes(12, "little")
+
+
+JXL = b"\0\0\0\x0cJXL \r\n\x87\n" + box(b"ftyp", b"jxl ")
 LARGE = b"\x08" + struct.pack(">HH", 8192, 8192) + b"\x03"
 FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
 
@@ -55,6 +74,14 @@ FRAME = b"\x08" + struct.pack(">HH", 30, 40) + b"\x03"
         (made.encode_png(made.pixels(0, 0)[:9]), ("png", 9, 16)),
         (gif((7, 5), (9, 9)), ("gif", 5, 7)),
         (gif((7, 5), tables=True), ("gif", 5, 7)),
+        (webp(b"VP8 ", bytes(6) + struct.pack("<HH", 7, 5)), ("webp", 5, 7)),
+        (webp(b"VP8L", b"/" + struct.pack("<I", 6 | 4 << 14)), ("webp", 5, 7)),
+        (webp(b"VP8X", bytes(4) + b"\6\0\0\4\0\0"), ("webp", 5, 7)),
+        (bits((1, 1), (2, 5), (0, 3), (4, 5)), ("jxl", 24, 40)),
+        (bits((0, 1), (1, 2), (3999, 13), (3, 3)), ("jxl", 4000, 5333)),
+        (bits((0, 1), (0, 2), (4, 9), (0, 3), (0, 2), (6, 9)), ("jxl", 5, 7)),
+        (JXL + box(b"jxlc", bits((1, 1), (2, 5), (7, 3))), ("jxl", 24, 48)),
+        (JXL + box(b"jxlp", bytes(4) + bits((1, 1), (2, 5), (1, 3))), ("jxl", 24, 24)),
         (bmp(7, 5), ("bmp", 5, 7)),
         (bmp(7, -5, 32), ("bmp", 5, 7)),
         (bmp(7, 5, header=12), ("bmp", 5, 7)),
@@ -88,8 +115,12 @@ def test_kind_and_size(content, expected):
         (b"", "is empty"),
         (b"<!DOCTYPE html><html>", "is a web page"),
         (b"\xef\xbb\xbf\n <html>", "is a web page"),
-        (b"hello", "is not a JPEG, PNG, GIF or BMP image"),
-        (b"RIFF1234WEBPVP8 ", "is not a JPEG"),
+        (b"hello", "is not a JPEG, PNG, .* or HEIC image"),
+        (b"RIFF1234WEBPVP8 ", "is cut short"),
+        (webp(b"VP8?", bytes(20)), "is cut short"),
+        (webp(b"VP8X", b"\2\0\0\0" + bytes(6)), "is an animated WebP; save"),
+        (b"\xff\x0a", "is cut short"),
+        (b"\0\0\0\x0cJXL \r\n\x87\n" + box(b"free"), "is cut short"),
         (b"\x89PNG\r\n\x1a\n\0\0", "is cut short"),
         (b"\xff\xd8\xff", "is cut short"),
         (jpeg(segment(0xE0, b"JFIF")), "is cut short"),

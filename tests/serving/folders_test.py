@@ -54,7 +54,7 @@ def test_one_class(tmp_path):
 def test_a_class_without_images(tmp_path):
     made.class_folders(tmp_path, ["ant", "bee"], images=1)
     (tmp_path / "cat").mkdir()
-    with pytest.raises(UserError, match="without JPEG, PNG, GIF or BMP images: cat"):
+    with pytest.raises(UserError, match=r"without JPEG, .* images: cat"):
         folders.support(tmp_path)
 
 
@@ -73,11 +73,13 @@ def test_images_outside_of_class_folders(tmp_path):
 def test_images_of_any_folder(tmp_path):
     made.write(tmp_path / "b.png", made.png(0, 0))
     made.write(tmp_path / "deep" / "er" / "ä.png", made.png(0, 0))
-    made.write(tmp_path / "a.webp", b"RIFF")
+    made.write(tmp_path / "a.HEIC", b"")
+    made.write(tmp_path / "a.psd", b"8BPS")
     made.write(tmp_path / ".hidden.png", b"")
     actual = folders.images(tmp_path, "query")
-    assert [actual.name(path) for path in actual.paths] == ["b.png", "deep/er/ä.png"]
-    assert [actual.name(path) for path in actual.others] == ["a.webp"]
+    names = [actual.name(path) for path in actual.paths]
+    assert names == ["a.HEIC", "b.png", "deep/er/ä.png"]
+    assert [actual.name(path) for path in actual.others] == ["a.psd"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from prwn_tf.data.sets.divided import REMEDY
 from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.data.tree import Tree
 from prwn_tf.errors import UserError
+from prwn_tf.images import formats
 
 SIZE = 84
 HOLD_OUT = ("classes", "images")
@@ -44,9 +45,7 @@ def describe(
         paths_of: the images of each class, where it is not folders that tell.
     """
     if not source.image_count:
-        raise UserError(
-            f"{source.root} holds no JPEG, PNG, GIF or BMP images; {REMEDY}"
-        )
+        raise UserError(f"{source.root} holds no {formats.NAMES} images; {REMEDY}")
     least = MIN_IMAGES * (len(SPLITS) if hold_out == "images" else 1)
     if paths_of is None:
         found, untold = class_folders.by_split(source, least), UNTOLD

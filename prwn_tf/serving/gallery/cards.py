@@ -86,6 +86,17 @@ def row(prediction: Prediction, pictures: Pictures, with_picture: bool) -> str:
     )
 
 
+def unreadable(prediction: Prediction, pictures: Pictures) -> str:
+    """Returns a line of the list of images that have no label, with the reason."""
+    name = f'data-name="{text(prediction.file)}" data-label=""'
+    return (
+        f'<li class="row doubtful" {name}>'
+        f"{image(prediction.path, pictures, prediction.file)}"
+        f"<span class=name>{cut(prediction.file)}</span>"
+        f"<span class=reason>{text(prediction.problem)}</span></li>"
+    )
+
+
 def image(path: str, pictures: Pictures, alt: str) -> str:
     """Returns a thumbnail that leads to the file itself, or a sign in its place."""
     source = pictures.thumbnails.get(path)

@@ -67,7 +67,7 @@ def page(
         sections.outside(chosen, pictures),
         sections.unlabeled(chosen, predictions, pictures),
         sections.of_all(chosen, pictures),
-        sections.problems(predictions),
+        sections.problems(predictions, pictures),
         _legend(predictions),
         "</main>",
         _large(chosen),

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 
 from prwn_tf.serving.gallery import choice
-from prwn_tf.serving.gallery.cards import Pictures, card, image, percent, row, text
+from prwn_tf.serving.gallery.cards import (
+    Pictures,
+    card,
+    image,
+    percent,
+    row,
+    text,
+    unreadable,
+)
 from prwn_tf.serving.gallery.choice import Choice, ClassChoice
 from prwn_tf.serving.predictions import Prediction, Predictions
 
@@ -74,19 +82,18 @@ def of_all(chosen: Choice, pictures: Pictures) -> str:
     )
 
 
-def problems(predictions: Predictions) -> str:
+def problems(predictions: Predictions, pictures: Pictures) -> str:
     """Returns the section of images that could not be read."""
     if not predictions.problems:
         return ""
     rows = "".join(
-        f"<tr><td>{text(each.file)}</td><td>{text(each.problem)}</td></tr>"
-        for each in predictions.problems[:MAX_PROBLEMS]
+        unreadable(each, pictures) for each in predictions.problems[:MAX_PROBLEMS]
     )
     more = len(predictions.problems) - MAX_PROBLEMS
     rest = f"<p>and {more:,} more, in predictions.csv</p>" * (more > 0)
     return (
         "<section id=problems><h2>Could not be read <small>and have no label</small>"
-        f"</h2><div class=scroll><table>{rows}</table></div>{rest}</section>"
+        f"</h2><ol class=list>{rows}</ol>{rest}</section>"
     )
 
 
