@@ -51,6 +51,8 @@ ASKED = ("way", "shot", "query", "unlabeled", "distractors")
 ADAPTATIONS = ("none", "refine", "filter", "gate")
 RIVALS = ("propagate", "oslo", "kmeans")
 MAX_CHANNELS = 4096
+# How a photograph becomes a square: squeezed, its middle alone, or with black bars.
+FITS = ("squeeze", "crop", "pad")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +63,7 @@ class TrainConfig(Settings):
         train: the episodes to learn from.
         test: the task to be good at: validation and test episodes.
         image_shape: height, width and channels.
+        fit: how the prepared images became squares, one of `FITS`.
         init_from: the run whose encoder it begins with, if any.
         head: a class of the user's in the place of the method's own, or empty.
         own: the parts that are the user's, by "module:Class".
@@ -74,6 +77,7 @@ class TrainConfig(Settings):
     train: EpisodeSpec
     test: EpisodeSpec
     image_shape: tuple[int, ...]
+    fit: str = FITS[0]
     encoder: str = "conv4"
     head: str = ""
     init_from: Origin = dataclasses.field(default_factory=Origin)
@@ -174,6 +178,10 @@ class TrainConfig(Settings):
         require(
             len(self.image_shape) == 3 and min(self.image_shape) >= 1,
             f"image_shape must be three sizes of 1 or more, got {self.image_shape}",
+        )
+        require(
+            self.fit in FITS,
+            f"fit must be {' or '.join(FITS)}, got {self.fit}; prepare the data again",
         )
         require(
             not (self.deterministic and self.xla == "step"),

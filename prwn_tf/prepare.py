@@ -20,6 +20,7 @@ from absl import flags
 
 from prwn_tf import cli
 from prwn_tf.cli import dataset, define
+from prwn_tf.config import FITS
 from prwn_tf.data import catalog, preparation
 from prwn_tf.data.sets import class_splits, folder
 from prwn_tf.data.store import reader, summary
@@ -47,6 +48,13 @@ flags.DEFINE_integer(
     f"Height and width of the images; default: {folder.SIZE}. For images of any size.",
     lower_bound=16,
     upper_bound=512,
+)
+flags.DEFINE_enum(
+    "fit",
+    None,
+    list(FITS),
+    "How images become squares: squeezed (the default, as published), their middle "
+    "alone, or whole with black bars. A model trained on them does so to all images.",
 )
 flags.DEFINE_string(
     "unlabeled_source",

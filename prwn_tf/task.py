@@ -3,7 +3,7 @@
 import dataclasses
 
 from prwn_tf import imports, methods
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import FITS, EpisodeSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Prepared:
         held_out_classes: of validation or test, whichever has fewer.
         held_out_images: of the smallest class of both.
         extra: images that belong to no class.
+        fit: how its images became squares.
     """
 
     image_shape: tuple[int, ...] = (84, 84, 3)
@@ -23,6 +24,7 @@ class Prepared:
     held_out_classes: int = 20
     held_out_images: int = 600
     extra: int = 0
+    fit: str = FITS[0]
 
 
 @dataclasses.dataclass(frozen=True)

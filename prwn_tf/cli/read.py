@@ -25,6 +25,7 @@ from prwn_tf.analysis.settings import Settings as AnalysisSettings
 from prwn_tf.cli import define
 from prwn_tf.config import (
     ASKED,
+    FITS,
     PARTS,
     TERMS,
     EpisodeSpec,
@@ -158,6 +159,7 @@ def _prepared() -> protocols.Prepared | None:
         held_out_classes=min(len(part.names) for part in held_out),
         held_out_images=min(part.smallest for part in held_out),
         extra=len(stores.get(reader.UNLABELED, ())),
+        fit=reader.read_manifest(directory).get("fit", FITS[0]),
     )
 
 

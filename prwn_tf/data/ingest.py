@@ -37,6 +37,7 @@ def write(
         "version": VERSION,
         "source": description.source,
         "layout": description.layout,
+        "fit": description.fit,
         **description.about,
     }
     with StoreWriter(
@@ -68,7 +69,7 @@ def _write_classes(
     done = total - sum(len(raw.images) for raw in missing)
     if done:
         print(f"continuing where an earlier run was stopped, at image {done:,}")
-    decoder = Decoder(description.size)
+    decoder = Decoder(description.size, fit=description.fit)
     bad_images = list(writer.dropped)  # by the earlier run
     pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
     bar = tqdm.tqdm(
@@ -171,6 +172,7 @@ def _resume_key(description: Import, skip_bad_images: bool) -> str:
         VERSION,
         description.source,
         description.size,
+        description.fit,
         skip_bad_images,
         description.about,
     ]

@@ -29,6 +29,7 @@ class Options:
         source: raw files.
         labels: a table of the class of each image, where folders do not tell it.
         image_size: height and width of the prepared images.
+        fit: how images become squares, one of `config.FITS`.
         unlabeled_source: further images, of no class.
         allow_partial: whether classes may be missing.
         skip_bad_images: whether to leave out images that cannot be decoded.
@@ -44,6 +45,7 @@ class Options:
     source: pathlib.Path | None = None
     labels: pathlib.Path | None = None
     image_size: int | None = None
+    fit: str | None = None
     unlabeled_source: pathlib.Path | None = None
     allow_partial: bool | None = None
     skip_bad_images: bool | None = None
@@ -56,7 +58,7 @@ class Options:
     replace: bool | None = None
 
 
-_IMAGES = ("image_size", "unlabeled_source", "skip_bad_images", "replace")
+_IMAGES = ("image_size", "fit", "unlabeled_source", "skip_bad_images", "replace")
 _SPLIT = ("hold_out", "seed", "class_splits")
 # Kind of data set -> the options that apply to it.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -190,7 +192,8 @@ def _described_classes(
             given["paths_of"] = _labelled(options.labels, raw)
         description = folder.describe(raw, **given)
     source = name if options.source is None else tree.shown(options.source)
-    return dataclasses.replace(description, dataset=name, source=source)
+    fit = options.fit or description.fit
+    return dataclasses.replace(description, dataset=name, source=source, fit=fit)
 
 
 def _labelled(table: pathlib.Path, raw: tree.Tree) -> dict[str, list[str]]:

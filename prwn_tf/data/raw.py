@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from prwn_tf.config import FITS
 from prwn_tf.data import tree
 from prwn_tf.data.formats.lazy_array import LazyArray
 from prwn_tf.data.store.reader import SPLITS
@@ -162,6 +163,7 @@ class Import:
         about: further entries of the manifest.
         skipped: what was left out, in words -> how many.
         notes: what the user should know of it, in lines.
+        fit: how images become squares, one of `config.FITS`.
     """
 
     dataset: str
@@ -172,6 +174,7 @@ class Import:
     about: dict[str, Any]
     skipped: dict[str, int]
     notes: Sequence[str] = ()
+    fit: str = FITS[0]
 
     def __post_init__(self):
         for raw in self.classes:

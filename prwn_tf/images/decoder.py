@@ -27,19 +27,24 @@ class Decoder:
     """
 
     def __init__(
-        self, size: int, canvas: int | None = None, background: int | None = None
+        self,
+        size: int,
+        canvas: int | None = None,
+        background: int | None = None,
+        fit: str = "squeeze",
     ):
         """Says what images are made into.
 
         Args:
             size: their height and width.
             canvas: as in `decoding.resize`; the size by default.
-            background: as in `decoding.squares`.
+            background, fit: as in `decoding.squares`.
         """
         self.size = size
+        self._fit = fit
         self._canvas = canvas or size
         self._background = background
-        self._graph = _graph(size, self._canvas, background)
+        self._graph = _graph(size, self._canvas, background, fit)
 
     def __call__(
         self, contents: Sequence[bytes | np.ndarray]
@@ -154,7 +159,8 @@ class Decoder:
         if pixels.shape[:2] == (self.size, self.size):
             return pixels
         with tf.device("CPU"):
-            return decoding.resize(tf.constant(pixels), self.size, self._canvas).numpy()
+            form = (self.size, self._canvas, self._fit)
+            return decoding.fitted(tf.constant(pixels), *form).numpy()
 
 
 def loaded(
@@ -188,7 +194,7 @@ def loaded(
 
 @functools.cache
 def _graph(
-    size: int, canvas: int, background: int | None
+    size: int, canvas: int, background: int | None, fit: str
 ) -> Callable[["tf.Tensor"], "tf.Tensor"]:
     """Returns the function of encoded images [n] to pixels [n, size, size, 3]."""
     import tensorflow as tf
@@ -197,7 +203,7 @@ def _graph(
 
     def decode(contents: "tf.Tensor") -> "tf.Tensor":
         with tf.device("CPU"):  # there is nothing in it for a GPU
-            return decoding.squares(contents, size, canvas, background)
+            return decoding.squares(contents, size, canvas, background, fit)
 
     return tf.function(
         decode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False

@@ -1,8 +1,8 @@
 """Encoded images -> pixels of one size, by TensorFlow alone, so that exports do it too.
 
-Images are squeezed to a square, not cropped, as in the data of the paper. They are
-smoothed before they are shrunk: without it, a photograph shrunk by five or more is
-mostly noise.
+Images are squeezed to a square, as in the data of the paper, unless asked otherwise.
+They are smoothed before they are shrunk: without it, a photograph shrunk by five or
+more is mostly noise.
 """
 
 import bisect
@@ -19,7 +19,11 @@ SPARE = 4
 
 
 def squares(
-    contents: tf.Tensor, size: int, canvas: int, background: int | None = None
+    contents: tf.Tensor,
+    size: int,
+    canvas: int,
+    background: int | None = None,
+    fit: str = "squeeze",
 ) -> tf.Tensor:
     """Returns pixels of encoded images: [n] of string -> [n, size, size, 3] of uint8.
 
@@ -29,10 +33,12 @@ def squares(
         canvas: as in `resize`.
         background: the shade that shows through transparent PNG images; None drops
             alpha, and shows whatever colour lies under it.
+        fit: as in `fitted`.
     """
 
     def square(content: tf.Tensor) -> tf.Tensor:
-        pixels = resize(_stored_pixels(content, canvas, background), size, canvas)
+        stored = _stored_pixels(content, canvas, background)
+        pixels = fitted(stored, size, canvas, fit)
         return exif.upright(pixels, exif.orientation(content))
 
     form = tf.TensorSpec([size, size, 3], tf.uint8)
@@ -147,6 +153,33 @@ def over(color: tf.Tensor, alpha: tf.Tensor, background: int) -> tf.Tensor:
     return _bytes(mixed)
 
 
+def fitted(pixels: tf.Tensor, size: int, canvas: int, fit: str) -> tf.Tensor:
+    """Returns images as squares: [..., H, W, C] -> [..., size, size, C] of uint8.
+
+    Args:
+        canvas: as in `resize`.
+        fit: "squeeze" them, "crop" to the middle, or "pad" with black bars.
+    """
+    height, width = tf.unstack(tf.shape(pixels)[-3:-1])
+    if fit == "crop":
+        side = tf.minimum(height, width)
+        top, left = (height - side) // 2, (width - side) // 2
+        pixels = pixels[..., top : top + side, left : left + side, :]
+    elif fit == "pad":
+        longer = tf.maximum(height, width)
+        height, width = (
+            tf.maximum(1, each * canvas // longer) for each in (height, width)
+        )
+        pixels = tf.image.pad_to_bounding_box(
+            shrink(pixels, height, width),
+            (canvas - height) // 2,
+            (canvas - width) // 2,
+            canvas,
+            canvas,
+        )
+    return resize(pixels, size, canvas)
+
+
 def resize(pixels: tf.Tensor, size: int, canvas: int) -> tf.Tensor:
     """Returns images of another size: [..., H, W, C] -> [..., size, size, C] of uint8.
 
@@ -166,7 +199,9 @@ def resize(pixels: tf.Tensor, size: int, canvas: int) -> tf.Tensor:
     return _bytes(tf.image.resize(drawn, [size, size]))
 
 
-def shrink(pixels: tf.Tensor, height: int, width: int) -> tf.Tensor:
+def shrink(
+    pixels: tf.Tensor, height: int | tf.Tensor, width: int | tf.Tensor
+) -> tf.Tensor:
     """Returns smoothed images: [..., H, W, C] -> [..., height, width, C] of uint8."""
     return _bytes(tf.image.resize(pixels, [height, width], antialias=True))
 

@@ -3,6 +3,7 @@
 A SavedModel is a program, so it is run only if every file of it has its hash.
 """
 
+import dataclasses
 import hashlib
 import json
 import pathlib
@@ -27,9 +28,17 @@ def write(folder: pathlib.Path, about: dict[str, Any]) -> None:
 
 
 def fingerprint(preprocess: Any, weights: Iterable[np.ndarray]) -> str:
-    """Returns the SHA-256 that tells models apart: of all weights, and of settings."""
+    """Returns the SHA-256 that tells models apart: of all weights, and of settings.
+
+    Settings with a default came later. Where they have it, models are what they were.
+    """
     digest = hashlib.sha256()
-    settings = config_json.to_dict(preprocess)
+    defaults = {each.name: each.default for each in dataclasses.fields(preprocess)}
+    settings = {
+        name: value
+        for name, value in config_json.to_dict(preprocess).items()
+        if value != defaults[name]
+    }
     digest.update(json.dumps(settings, sort_keys=True).encode())
     for values in weights:
         digest.update(str(values.shape).encode())

@@ -7,7 +7,7 @@ glyphs). People draw in dark ink on white paper, so bright images are turned aro
 import dataclasses
 from typing import TYPE_CHECKING
 
-from prwn_tf.config import TrainConfig
+from prwn_tf.config import FITS, TrainConfig
 from prwn_tf.data.sets import facts
 from prwn_tf.errors import UserError
 from prwn_tf.images.decoder import Decoder
@@ -28,11 +28,13 @@ class Preprocess:
         size: height and width.
         channels: 3, or 1 for models of drawings.
         canvas: as in `decoding.resize`.
+        fit: how images become squares.
     """
 
     size: int
     channels: int
     canvas: int
+    fit: str = FITS[0]
 
     def __post_init__(self):
         for name in ("size", "canvas"):
@@ -43,14 +45,20 @@ class Preprocess:
                 )
         if self.channels not in (1, 3):
             raise UserError(f"preprocess.channels must be 1 or 3, got {self.channels}")
+        if self.fit not in FITS:
+            raise UserError(
+                f"preprocess.fit must be {' or '.join(FITS)}, got {self.fit}"
+            )
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> "Preprocess":
         """Returns what a run's images went through before it was trained on them."""
-        return cls.of_shape(config.image_shape, config.dataset)
+        return cls.of_shape(config.image_shape, config.dataset, config.fit)
 
     @classmethod
-    def of_shape(cls, image_shape: tuple[int, ...], dataset: str) -> "Preprocess":
+    def of_shape(
+        cls, image_shape: tuple[int, ...], dataset: str, fit: str = FITS[0]
+    ) -> "Preprocess":
         """Returns the same for a shape [height, width, channels] of a data set."""
         height, width, channels = image_shape
         if dataset in facts.POINTS or height != width or channels not in (1, 3):
@@ -58,7 +66,7 @@ class Preprocess:
                 f"a model of {dataset} takes inputs of {image_shape}, not square "
                 "images, so it cannot be exported"
             )
-        return cls(height, channels, facts.SHRUNK_FROM.get(dataset, height))
+        return cls(height, channels, facts.SHRUNK_FROM.get(dataset, height), fit)
 
     @property
     def drawings(self) -> bool:
@@ -72,13 +80,13 @@ class Preprocess:
 
     def decoder(self) -> Decoder:
         """Returns a decoder of files to a size that `__call__` leaves as it is."""
-        return Decoder(self.size, self.canvas, self.background)
+        return Decoder(self.size, self.canvas, self.background, self.fit)
 
     def decode(self, contents: "tf.Tensor") -> "tf.Tensor":
         """Decodes files as part of a graph: [B] -> [B, size, size, channels]."""
         from prwn_tf.images import decoding
 
-        form = (self.size, self.canvas, self.background)
+        form = (self.size, self.canvas, self.background, self.fit)
         return self._finish(decoding.squares(contents, *form))
 
     def __call__(self, pixels: "tf.Tensor") -> "tf.Tensor":
@@ -87,7 +95,8 @@ class Preprocess:
 
         from prwn_tf.images import decoding
 
-        resized = decoding.resize(self._color(pixels), self.size, self.canvas)
+        form = (self.size, self.canvas, self.fit)
+        resized = decoding.fitted(self._color(pixels), *form)
         return self._finish(tf.ensure_shape(resized, [None, self.size, self.size, 3]))
 
     def _finish(self, resized: "tf.Tensor") -> "tf.Tensor":

@@ -62,6 +62,7 @@ def prepare_pictures(tmp_path, pictures, plain):
         "--dataset=folder",
         f"--source={pictures}",
         "--image_size=32",
+        "--fit=crop",
         f"--unlabeled_source={pictures.parent / 'lose'}",
         **plain,
     )
@@ -74,7 +75,7 @@ def prepare_pictures(tmp_path, pictures, plain):
         "val: 2 classes, 40 images",
         "test: 3 classes, 60 images",
         "without a class: 2 images",
-        "all of 32x32x3, 743,424 bytes",
+        "all of 32x32x3 by --fit=crop, 743,424 bytes",
     ]
     assert last == f"folder is prepared and verified in {tmp_path / 'data/folder'}"
     held_out = reader.open_dataset(tmp_path / "data/folder")
@@ -107,6 +108,9 @@ def test_three_commands_from_a_folder_to_a_tested_model(tmp_path, pictures):
     result = json.loads((workdir / "result.json").read_text(encoding="utf-8"))
     assert result["dataset"] == "folder"
     assert result["test"][0]["way"] == 2
+    assert result["test"][0]["interval_over"] == "classes"
+    config = json.loads((workdir / "config.json").read_text(encoding="utf-8"))
+    assert (config["fit"], config["label_ratio"]) == ("crop", 1)
 
     picture = tmp_path / "episode.png"
     drawn = child.run(

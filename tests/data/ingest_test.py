@@ -7,11 +7,12 @@ import zipfile
 import numpy as np
 import pytest
 
-from prwn_tf import files
+from prwn_tf import files, protocols
 from prwn_tf.data import ingest, preparation
 from prwn_tf.data.store import reader, summary
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.images import decoder
+from prwn_tf.serving.preprocess import Preprocess
 from tests.data import made
 
 NAMES = [f"class {letter}" for letter in "abcdefg"]
@@ -57,6 +58,28 @@ def test_many_images_keep_their_order(tmp_path, monkeypatch, decoded_bytes):
     greens = stores["train"].images[:, 0, 0, 1].reshape(-1, 150)
     order = np.argsort([str(number) for number in range(150)])
     np.testing.assert_array_equal(greens, [100 + order] * len(stores["train"].names))
+
+
+def test_the_fit_is_recorded_and_known_to_models(tmp_path, source):
+    wide = np.repeat(np.arange(40, dtype=np.uint8)[None, :, None], 16, axis=0)
+    content = made.encode_png(np.repeat(wide, 3, axis=-1))
+    made.write(source / NAMES[0] / "0.png", content)
+    stores = prepare(tmp_path, source, fit="crop")
+    assert reader.read_manifest(tmp_path / "folder")["fit"] == "crop"
+    assert "all of 16x16x3 by --fit=crop, " in "\n".join(
+        summary.lines(tmp_path / "folder")
+    )
+    [image] = [
+        image
+        for part in stores.values()
+        for image in part.images
+        if (image[..., 0] == image[..., 1]).all()
+    ]
+    np.testing.assert_array_equal(image[0, :, 0], np.arange(12, 28))  # its middle
+    config = protocols.protocol(
+        protocols.Task("folder", "prwn", prepared=protocols.Prepared(fit="crop"))
+    )
+    assert Preprocess.from_config(config).fit == "crop"
 
 
 def test_the_same_images_give_the_same_bytes(tmp_path, source):

@@ -269,6 +269,30 @@ def test_a_canvas_is_larger_than_the_image(scene):
     np.testing.assert_allclose(image, tf.image.resize(small(scene), [10, 10]), atol=1)
 
 
+@pytest.mark.parametrize("content", ["png", "pixels"])
+@pytest.mark.parametrize("upright", [False, True])
+def test_shapes_are_kept_if_asked(content, upright):
+    image = np.full((30, 50, 3), 200, np.uint8)
+    image[:, :10] = image[:, 40:] = 90  # beside the middle
+    image = np.swapaxes(image, 0, 1) if upright else image
+    content = png(image) if content == "png" else image
+    [cropped], _ = decoder_lib.Decoder(20, fit="crop")([content])
+    assert (cropped == 200).all()
+    [padded], _ = decoder_lib.Decoder(20, fit="pad")([content])
+    padded = np.swapaxes(padded, 0, 1) if upright else padded
+    assert (padded[:4] == 0).all()
+    assert (padded[16:] == 0).all()
+    np.testing.assert_allclose(padded[4:16, :3], 90, atol=1)
+    np.testing.assert_allclose(padded[4:16, 6:14], 200, atol=1)
+
+
+def test_a_line_is_padded_too():
+    line = np.full((1, 500, 3), 200, np.uint8)
+    [padded], _ = decoder_lib.Decoder(20, fit="pad")([png(line)])
+    assert (padded[9] == 200).all()
+    assert (np.delete(padded, 9, axis=0) == 0).all()
+
+
 def test_images_without_alpha_have_no_background():
     # One bit a pixel, as Omniglot is stored: black with a white corner.
     rows = (b"\0" + b"\xff" * 2 + b"\0") * 10 + (b"\0" * 4) * 10

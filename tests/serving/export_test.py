@@ -184,7 +184,8 @@ def test_manifest_says_what_it_is(exported):
     assert actual["accuracy"][0]["accuracy"] == made.ACCURACY
     assert actual["config"]["train"]["way"] > 1
     assert actual["calibration"]["fits"][0]["temperature"] == 3
-    assert actual["preprocess"] == {"size": 28, "channels": 1, "canvas": 28}
+    preprocess = {"size": 28, "channels": 1, "canvas": 28, "fit": "squeeze"}
+    assert actual["preprocess"] == preprocess
     assert sorted(actual["files"]) == sorted(
         path.relative_to(exported).as_posix()
         for path in exported.rglob("*")

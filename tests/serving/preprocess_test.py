@@ -1,9 +1,14 @@
 """Pixels of any kind become what a model was trained on."""
 
+import dataclasses
+import hashlib
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from prwn_tf.serving import manifest
 from prwn_tf.serving.preprocess import Preprocess
 from tests.data import made as made_files
 from tests.serving import made
@@ -11,7 +16,8 @@ from tests.serving import made
 DRAWINGS = Preprocess(size=28, channels=1, canvas=28)
 OMNIGLOT = Preprocess(size=28, channels=1, canvas=105)
 COLOR = Preprocess(size=28, channels=3, canvas=28)
-KINDS = [DRAWINGS, OMNIGLOT, COLOR]
+CROPPED, PADDED = (dataclasses.replace(COLOR, fit=fit) for fit in ("crop", "pad"))
+KINDS = [DRAWINGS, OMNIGLOT, COLOR, CROPPED, PADDED]
 
 
 def prepared(kind, images):
@@ -87,8 +93,15 @@ def test_any_size_and_number(kind, shape):
     for number in (0, 1, 3):
         actual = prepared(kind, np.full((number, *shape), 40, np.uint8))
         assert actual.shape == (number, 28, 28, kind.channels)
-        if shape[-1] != 4:
+        if shape[-1] != 4 and kind != PADDED:
             assert (actual == 40).all()
+
+
+def test_a_setting_that_came_later_leaves_older_fingerprints():
+    before = json.dumps({"canvas": 28, "channels": 3, "size": 28}).encode()
+    assert manifest.fingerprint(COLOR, []) == hashlib.sha256(before).hexdigest()
+    others = [manifest.fingerprint(kind, []) for kind in (COLOR, CROPPED, PADDED)]
+    assert len(set(others)) == 3
 
 
 def test_other_channels_are_refused():

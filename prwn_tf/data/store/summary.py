@@ -3,6 +3,7 @@
 import pathlib
 from typing import Any
 
+from prwn_tf.config import FITS
 from prwn_tf.data import tree
 from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
@@ -60,7 +61,9 @@ def _split_lines(manifest: dict[str, Any]) -> list[str]:
         counts.append(f"without a class: {splits[reader.UNLABELED]['images']:,} images")
     size = sum(part["bytes"] for part in splits.values())
     shape = "x".join(map(str, manifest["image_shape"]))
-    return [*counts, f"all of {shape}, {size:,} bytes"]
+    fit = manifest.get("fit", FITS[0])
+    fitted = f" by --fit={fit}" * (fit != FITS[0])
+    return [*counts, f"all of {shape}{fitted}, {size:,} bytes"]
 
 
 def _smallest(classes: dict[str, int]) -> str:
