@@ -57,13 +57,17 @@ both = replicas.create(config, cluster.Cluster())
 mean = [(a + b) / 2 for a, b in zip(first, second)]
 
 def distance(one, another):
-    return max(float(np.abs(a - b).max()) for a, b in zip(one, another))
+    "The largest difference, as a share of the largest number beside it."
+    return max(
+        float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-3))
+        for a, b in zip(one, another)
+    )
 
 print(json.dumps({
     "replicas": both.count,
     "episodes": distance(first, second),
     "devices": distance(mean, shared),
-    "logs": distance((alone + other) / 2, logs),
+    "logs": distance([(alone + other) / 2], [logs]),
 }))
 """
 
@@ -81,9 +85,9 @@ def test_row_36_two_devices_make_the_mean_update_of_two_episodes(method, conv_bl
     done = child.run("-c", CHILD, method, conv_block, check=True)
     found = json.loads(done.stdout)
     assert found["replicas"] == 2
-    assert found["episodes"] > 1e-3
-    assert found["devices"] < 1e-6 + 1e-5 * found["episodes"]
-    assert found["logs"] < 1e-4
+    assert found["episodes"] > 0.1
+    assert found["devices"] < 1e-3
+    assert found["logs"] < 1e-5
 
 
 @pytest.mark.parametrize("asked", ["walk", "step"])
