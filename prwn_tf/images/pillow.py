@@ -1,6 +1,9 @@
 """Images that TensorFlow does not decode, read by Pillow where that is installed."""
 
+import contextlib
 import io
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,29 +20,28 @@ TOO_DEEP = ("I", "F")  # numbers that are no shades
 def size(content: bytes, kind: str) -> tuple[int, int]:
     """Returns height and width of an image as it is seen, without decoding it."""
     image = _opened(content, kind)
-    on_its_side = image.getexif().get(ORIENTATION, 1) > 4
+    with _damage_told(kind):
+        on_its_side = image.getexif().get(ORIENTATION, 1) > 4
     return image.size if on_its_side else image.size[::-1]
 
 
 def pixels(content: bytes, kind: str) -> np.ndarray:
     """Returns an image upright, with its opacity: [height, width, 4] of uint8."""
-    from PIL import ImageOps
-
     image = _opened(content, kind)
-    name = formats.FORMATS[kind].name
     if image.mode in TOO_DEEP:
+        name = formats.FORMATS[kind].name
         raise UnusableImageError(
             f"is a {name} image of numbers that are no shades; save it as PNG"
         )
-    try:
+    with _damage_told(kind):
+        from PIL import ImageOps
+
         image = ImageOps.exif_transpose(image)
         if image.mode in DEEP:
             shades = (np.asarray(image) // 257).astype(np.uint8)[..., None]
             opaque = np.full_like(shades, 255)
             return np.concatenate([shades, shades, shades, opaque], axis=-1)
         return np.asarray(image.convert("RGBA"))
-    except Exception as error:  # of whatever kind damaged files lead to
-        raise UnusableImageError(f"is a damaged or incomplete {name} image") from error
 
 
 def _opened(content: bytes, kind: str) -> Any:
@@ -57,6 +59,8 @@ def _opened(content: bytes, kind: str) -> Any:
             f"is a {form.name} image, which {form.package} reads; pip install "
             f"{form.package}, or save it as JPEG"
         ) from error
+    # Of odd files Pillow warns; of bad ones the user is told in our own way.
+    warnings.filterwarnings("ignore", module="PIL")
     try:
         return Image.open(io.BytesIO(content), formats=[OPENERS[kind]])
     except Exception as error:  # of whatever kind damaged files lead to
@@ -64,3 +68,13 @@ def _opened(content: bytes, kind: str) -> Any:
             f"is a {form.name} image that {form.package} cannot read; save it as JPEG "
             "or PNG"
         ) from error
+
+
+@contextlib.contextmanager
+def _damage_told(kind: str) -> Iterator[None]:
+    """Turns what Pillow raises for damaged files into the reason for the user."""
+    try:
+        yield
+    except Exception as error:  # of whatever kind
+        name = formats.FORMATS[kind].name
+        raise UnusableImageError(f"is a damaged or incomplete {name} image") from error

@@ -1,5 +1,6 @@
 """Files that TensorFlow reads for us, damaged: checkpoints, curves and images."""
 
+import io
 import os
 import shutil
 
@@ -7,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 
 from prwn_tf.encoders.mlp import MLP
 from prwn_tf.heads.prototypes import PrototypeHead
@@ -127,10 +129,14 @@ def encoded(kind: str) -> bytes:
         return head + planes + bytes(24) + rows.tobytes()
     if kind == "jpeg":
         return made.turned(tf.io.encode_jpeg(image).numpy(), 6)
+    if kind in ("webp", "tiff"):
+        file = io.BytesIO()
+        Image.fromarray(image).save(file, kind)
+        return file.getvalue()
     return tf.io.encode_png(image).numpy()
 
 
-@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "bmp"])
+@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "bmp", "webp", "tiff"])
 def test_images(tmp_path, kind, cases):
     """Each image of a batch is decoded or named with a reason; the others are not
     touched by it."""
