@@ -1,10 +1,13 @@
+import dataclasses
 import math
 
 import keras
 import pytest
 
+from prwn_tf import build
 from prwn_tf.build import build_optimizer
 from prwn_tf.config import OptimizerConfig
+from tests.small import make_config
 
 
 def rates(config: OptimizerConfig, steps: int) -> list[float]:
@@ -71,3 +74,18 @@ def test_a_constant_rate():
 def test_the_paper_s_betas():
     optimizer = build_optimizer(OptimizerConfig())
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.99, 1e-8)
+
+
+def test_rates_fall_with_episodes_whatever_the_updates():
+    config = make_config("feat", "off", encoder="mlp")
+    optimizer = OptimizerConfig(learning_rate=0.8, halve_at=(4,))
+    config = dataclasses.replace(config, optimizer=optimizer)
+    model = build.trainable_model(config)
+    factor = model.head.rate_factor
+    assert factor != 1
+    seen = build.count_episodes(model, config)
+    for episodes, rate in {3: 0.8, 4: 0.4}.items():
+        seen.assign(episodes)
+        assert float(model.optimizer.learning_rate) == pytest.approx(rate)
+        own = float(model.head_optimizer.learning_rate)
+        assert own == pytest.approx(factor * rate)
