@@ -10,11 +10,10 @@ from prwn_tf.encoders.policy import policy_scope
 from prwn_tf.episodes import resplits
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.heads.base import EmbeddedEpisode, Head
+from prwn_tf.logs import Logs, RunningMean, means, total
 from prwn_tf.notebook import NotebookModel
 from prwn_tf.regularizers.base import Context, Regularizer, Terms
-from prwn_tf.running_mean import RunningMean
 
-Logs = dict[str, tf.Tensor]
 T = TypeVar("T")
 
 
@@ -125,18 +124,18 @@ class FewShotModel(NotebookModel):
         with tf.GradientTape(persistent=len(groups) > 1) as tape:
             contexts = self._contexts(episode, training=True)
             losses, statistics, own_losses = self._terms(contexts)
-            total = _sum(list(losses.values()))
-            common = [total] * (len(groups) - len(own_losses))
+            loss = total(list(losses.values()))
+            common = [loss] * (len(groups) - len(own_losses))
             objectives = [
-                self._shared(group.optimizer, loss)
-                for group, loss in zip(
+                self._shared(group.optimizer, objective)
+                for group, objective in zip(
                     groups, [*common, *own_losses.values()], strict=True
                 )
             ]
         for group, objective in zip(groups, objectives, strict=True):
             gradients = tape.gradient(objective, group.variables)
             group.optimizer.apply(gradients, group.variables)
-        return self._report({"loss": total, **losses, **statistics, **own_losses})
+        return self._report({"loss": loss, **losses, **statistics, **own_losses})
 
     def _shared(
         self, optimizer: keras.optimizers.Optimizer, loss: tf.Tensor
@@ -151,8 +150,8 @@ class FewShotModel(NotebookModel):
     def test_step(self, episode: Episode) -> Logs:
         """Returns the same terms, with the encoder as it is at test time."""
         losses, statistics, _ = self._terms(self._contexts(episode, training=False))
-        total = _sum(list(losses.values()))
-        return self._report({"loss": total, **losses, **statistics})
+        loss = total(list(losses.values()))
+        return self._report({"loss": loss, **losses, **statistics})
 
     def pictures(self, episode: Episode) -> dict[str, tf.Tensor]:
         """Returns what the regularizers draw of an episode, by name: [n, H, W, C]."""
@@ -165,15 +164,15 @@ class FewShotModel(NotebookModel):
         """Returns terms of the common loss, statistics beside them, players' losses."""
         each = [self._task_terms(context) for context in contexts]
         losses, statistics, own_losses = (
-            _means(logs) for logs in zip(*each, strict=True)
+            means(logs) for logs in zip(*each, strict=True)
         )
         for player in self.players:
             name = player.own_name
-            own_losses[name] = _sum([own_losses[name], *player.losses])
+            own_losses[name] = total([own_losses[name], *player.losses])
         parts = [self.encoder, self.head]
         parts += [term for term in self.regularizers if term.optimizer is None]
         decay = [loss for part in parts for loss in part.losses]
-        losses["weight_decay"] = _sum(decay or [tf.constant(0.0)])
+        losses["weight_decay"] = total(decay or [tf.constant(0.0)])
         return losses, statistics, own_losses
 
     def _task_terms(self, context: Context) -> tuple[Logs, Logs, Logs]:
@@ -272,28 +271,11 @@ class FewShotModel(NotebookModel):
         return {name: self._means[name].result() for name in values}
 
 
-def _mean(values: Sequence[tf.Tensor]) -> tf.Tensor:
-    return tf.add_n(values) / len(values)
-
-
-def _sum(losses: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns a sum that is the same to the last bit in every process.
-
-    TensorFlow adds the terms of `tf.add_n` in an order that each process chooses.
-    """
-    return tf.reduce_sum(tf.stack(losses))
-
-
 def _own_loss(player: Regularizer, terms: Terms) -> tf.Tensor:
     """Returns what a player minimises in one task."""
     if terms.own_loss is None:
         raise TypeError(f"{type(player).__name__} has an optimizer and no own_loss")
     return terms.own_loss
-
-
-def _means(logs: Sequence[Logs]) -> Logs:
-    """Returns the mean of each of the numbers that all have."""
-    return {name: _mean([each[name] for each in logs]) for name in logs[0]}
 
 
 def to_float(images: tf.Tensor) -> tf.Tensor:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 # Name -> folder in the checkout, of a run or of an export. A new model is a line here.
 MODELS = {
     "omniglot-prwn": "results/omniglot/prwn",
+    "photos-conv4": "results/photos/conv4",
 }
 FLAGFILES = "flags"
 INSTALLED = "released_files"  # where the wheel has them, inside of the package

@@ -72,17 +72,24 @@ def main() -> None:
         pools.for_run(config, stores)
         if FLAGS.verify_data:
             reader.verify(catalog.location(config.dataset, cli.data_dir()))
+        if FLAGS.restart and workers.workers == 1:
+            _replicas(config, workers)  # may be refused before anything is deleted
         if workers.is_chief:
             _claim(config, workdir, stores)
 
-    cli.load_tensorflow()  # takes seconds, so flags and data are checked first
-    from prwn_tf.training import replicas as replicas_lib
-
-    replicas = replicas_lib.create(config, workers)
+    replicas = _replicas(config, workers)
     train = _train if workers.is_chief else _follow
     with replicas.watched():
         train(config, workdir, stores, replicas, comparing)
         replicas.wait()  # for the chief, who has more to do
+
+
+def _replicas(config: TrainConfig, workers: cluster.Cluster) -> "Replicas":
+    """Returns the devices that share a step."""
+    cli.load_tensorflow()  # takes seconds, so flags and data are checked first
+    from prwn_tf.training import replicas
+
+    return replicas.create(config, workers)
 
 
 def _claim(

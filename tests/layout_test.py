@@ -30,7 +30,7 @@ FLOW = (
     ("encoders",),
     ("walk",),
     ("heads", "regularizers"),
-    ("notebook", "running_mean"),
+    ("notebook", "logs"),
     ("model",),
     ("build",),
     ("training",),

@@ -20,7 +20,10 @@ WRITTEN = {
         for name, place in {"omniglot": "results", "mini": "results/mini"}.items()
     },
 }
-MADE = ("README.md", "toy/toy.md", "toy/tuning.md", "mini/README.md")  # in results/
+MADE = (  # in results/
+    *("README.md", "toy/toy.md", "toy/tuning.md"),
+    *("mini/README.md", "photos/README.md"),
+)
 # Their numbers are settings; and times, for which a benchmark wants an idle machine.
 NOT_MEASURED = ("Differences from the paper", "Speed", "Parts of your own")
 PUBLISHED = {

@@ -18,7 +18,8 @@ from prwn_tf import build, files
 from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import NonFiniteLossError, Stopped, UserError
-from prwn_tf.model import FewShotModel, Logs
+from prwn_tf.logs import Logs
+from prwn_tf.model import FewShotModel
 from prwn_tf.training.checkpoints import Checkpoints
 from prwn_tf.training.monitor import Monitor
 from prwn_tf.training.replicas import Replicas, of_first, shared_step

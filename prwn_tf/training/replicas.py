@@ -15,7 +15,8 @@ import tensorflow as tf
 from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.errors import LostWorkerError, UserError
-from prwn_tf.model import FewShotModel, Logs
+from prwn_tf.logs import Logs
+from prwn_tf.model import FewShotModel
 from prwn_tf.training.cluster import Cluster
 
 # What TensorFlow says where another process has gone.

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -164,3 +165,11 @@ def test_what_cannot_be_is_one_line(tmp_path, data_dir, flags, variable, texts):
     flags = program.quick(tmp_path / "run", data_dir, **flags)
     result = program.run("train", *flags, TF_CONFIG=variable)
     program.assert_one_line(result, 2, *texts)
+
+
+def test_a_restart_that_is_refused_deletes_nothing(tmp_path, data_dir, finished):
+    copy = shutil.copytree(finished, tmp_path / "run")
+    flags = program.quick(copy, data_dir, strategy="mirrored", restart=None)
+    program.assert_one_line(program.run("train", *flags), 2, "found one device")
+    assert (copy / "result.json").exists()
+    assert harness.weights(copy, 12) == harness.weights(finished, 12)
