@@ -91,6 +91,7 @@ class Experiment:
             print(f"first weights:     {origin}")
             checkpoint = pathlib.Path(origin.workdir, origin.checkpoint)
             weights.restore_encoder(checkpoint, self.model.encoder)
+            self.model.encoder.adopt()
             for caution in origin.cautions:
                 logging.warning("%s", caution)
         else:

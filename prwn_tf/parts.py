@@ -19,7 +19,9 @@ class Conv4Config(EncoderPart):
         scale: what the published networks start at is 1. At 84 pixels (D = 1600) the
             squared distances are then so large that hundreds of episodes go by until
             training has made them small. At 0 embeddings of any D start as far apart as
-            those of the published Omniglot network (D = 64).
+            those of the published Omniglot network (D = 64). A trained encoder that a
+            run begins with is multiplied by it: that of a classifier has distances that
+            are many times too large for a softmax over classes.
         pool: FEAT's authors take the maximum of each channel, D = 64 at 84 pixels.
     """
 
@@ -30,7 +32,7 @@ class Conv4Config(EncoderPart):
     scale: float = setting(
         1.0,
         "Scale of the last batch norm at the start: 1 as published, 0 for one that "
-        "suits the size of the embedding.",
+        "suits the size of the embedding. Beside --init_from, a factor.",
         "[0, inf)",
         training_only=True,
     )

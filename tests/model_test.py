@@ -178,6 +178,7 @@ def test_images_may_be_bytes_or_floats():
     np.testing.assert_allclose(model(images), model(floats), rtol=1e-3, atol=1e-9)
 
 
+@pytest.mark.slow  # the same step on large images
 def test_finite_at_the_published_mini_episode():
     config = protocols.protocol(protocols.Task("mini", "prwn"))
     assert config.train == EpisodeSpec(way=5, shot=5, query=5, unlabeled=10)

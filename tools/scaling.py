@@ -20,19 +20,27 @@ from absl import app, flags, logging
 from prwn_tf import files, protocols
 from prwn_tf.imports import load_tensorflow
 
-CONV4_MS = flags.DEFINE_float(
-    "conv4_ms", 373, "Time of a step with Conv-4, in ms.", lower_bound=0.001
-)
-LATENCY_US = flags.DEFINE_float(
-    "latency_us", 50, "Time of an empty message, in microseconds.", lower_bound=0
-)
-GIGABITS = flags.DEFINE_multi_float(
-    "gigabits", [1, 10], "Gigabits that a worker sends in a second."
-)
-OUTPUT = flags.DEFINE_string("output", None, "File for the table, as CSV.")
+FLAGS = flags.FLAGS
 ENCODERS = {"conv4": "Conv-4", "resnet12": "ResNet-12"}
 WORKERS = [2**power for power in range(7)]
 PHASES = 2  # gradients, then averages of batch norm
+
+
+def define_flags() -> None:
+    """Defines the flags of this program.
+
+    Not at import, since a test has those of other programs as well.
+    """
+    flags.DEFINE_float(
+        "conv4_ms", 373, "Time of a step with Conv-4, in ms.", lower_bound=0.001
+    )
+    flags.DEFINE_float(
+        "latency_us", 50, "Time of an empty message, in microseconds.", lower_bound=0
+    )
+    flags.DEFINE_multi_float(
+        "gigabits", [1, 10], "Gigabits that a worker sends in a second."
+    )
+    flags.DEFINE_string("output", None, "File for the table, as CSV.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +58,7 @@ class Step:
         """Returns how long sending takes."""
         messages = PHASES * 2 * (workers - 1)
         bandwidth = gigabits * 1e9 / 8
-        return self.sent(workers) / bandwidth + messages * LATENCY_US.value * 1e-6
+        return self.sent(workers) / bandwidth + messages * FLAGS.latency_us * 1e-6
 
 
 def measured(encoder: str) -> Step:
@@ -81,14 +89,14 @@ def measured(encoder: str) -> Step:
 
 def rows(steps: dict[str, Step]) -> list[list[str]]:
     """Returns a row for each encoder and number of workers, below a header."""
-    networks = [f"{each:g} Gbit/s" for each in GIGABITS.value]
+    networks = [f"{each:g} Gbit/s" for each in FLAGS.gigabits]
     found = [["encoder", "workers", "MB sent", *networks]]
     for encoder, step in steps.items():
         alone = _seconds_alone(step, steps)
         for workers in WORKERS:
             gains = [
                 workers * alone / (alone + step.seconds(workers, each))
-                for each in GIGABITS.value
+                for each in FLAGS.gigabits
             ]
             sent = step.sent(workers) / 1e6
             cells = [f"{each:.1f}" for each in (sent, *gains)]
@@ -98,7 +106,7 @@ def rows(steps: dict[str, Step]) -> list[list[str]]:
 
 def _seconds_alone(step: Step, steps: dict[str, Step]) -> float:
     """Returns how long a step takes that sends nothing."""
-    return CONV4_MS.value / 1e3 * step.operations / steps["conv4"].operations
+    return FLAGS.conv4_ms / 1e3 * step.operations / steps["conv4"].operations
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -119,9 +127,10 @@ def main(argv: Sequence[str]) -> None:
         print(f"{name}: {step.numbers:,} numbers, a step of {milliseconds:.0f} ms")
     header, *found = rows(steps)
     print(table([header, *found]))
-    if OUTPUT.value:
-        files.write_csv(pathlib.Path(OUTPUT.value), header, found)
+    if FLAGS.output:
+        files.write_csv(pathlib.Path(FLAGS.output), header, found)
 
 
 if __name__ == "__main__":
+    define_flags()
     app.run(main)

@@ -21,7 +21,8 @@ class Conv4(Encoder):
     """Four conv blocks, flattened: 28x28 images -> D = 64, 84x84 -> D = 1600.
 
     Args:
-        scale: of the last batch norm at the start; 0 for one that suits D.
+        scale: of the last batch norm at the start; 0 for one that suits D. A trained
+            encoder that a run begins with is multiplied by it.
         pool: "max" for the maxima of the last map in its place, D = channels.
 
     Example:
@@ -81,6 +82,12 @@ class Conv4(Encoder):
         for block in self.blocks:
             block.build(shape)
             shape = block.compute_output_shape(shape)
+
+    def adopt(self) -> None:
+        """Multiplies embeddings by the scale, which ReLU and pooling pass on."""
+        norm = self.block_4.norm
+        for variable in (norm.gamma, norm.beta):
+            variable.assign(variable * (self._scale or 1.0))
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         features = images

@@ -10,6 +10,7 @@ from prwn_tf.config import ADAPTATIONS
 from tests.cli import program
 
 
+@pytest.mark.slow  # each has its own test in tests/analysis/, and this all together
 def test_all_analyses_of_two_runs(finished, data_dir, tmp_path):
     other = shutil.copytree(finished, tmp_path / "other")
     result = program.run(

@@ -49,6 +49,7 @@ def drawings(workdir: pathlib.Path) -> dict[int, np.ndarray]:
     }
 
 
+@pytest.mark.slow  # tests/cli/own_parts_test.py kills one with a player
 def test_a_killed_run_ends_with_the_same_bits_and_pictures(
     unbroken, tmp_path, data_dir
 ):

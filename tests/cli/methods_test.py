@@ -55,6 +55,7 @@ def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, meth
     assert ("inductive" in result.stdout) != own
 
 
+@pytest.mark.slow  # TPN is reloaded above, tests/heads/graph_head_test.py has the rest
 def test_graphs_name_the_rows_in_which_queries_answer_one_another(tmp_path, data_dir):
     flags = {"egnn_size": 8, "walk_weight": 1, "query": 2, "eval_episodes": 5}
     stored = trained(
@@ -101,6 +102,7 @@ def test_terms_join_any_head_and_are_reported_by_name(tmp_path, data_dir):
     assert [config[name]["weight"] for name in terms] == [1.0, 1.0, 0.5]
 
 
+@pytest.mark.slow  # tests/cli/own_parts_test.py kills one with dropout
 def test_a_killed_run_with_random_noise_ends_with_the_same_losses(tmp_path):
     data_dir = tmp_path / "data"
     changes = {"dataset": "spiral", "method": "pn_vat", "way": 3}

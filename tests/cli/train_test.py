@@ -205,7 +205,8 @@ def test_select_best_and_longer_run(data_dir, tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"xla": "step", "conv_block": "plain"},
+        # tests/training/compiled_step_test.py has such steps.
+        pytest.param({"xla": "step", "conv_block": "plain"}, marks=pytest.mark.slow),
         pytest.param({"xla": "walk", "deterministic": None}, marks=pytest.mark.slow),
         {"conv_block": "plain", "method": "pn"},
     ],

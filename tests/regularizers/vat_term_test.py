@@ -78,7 +78,7 @@ def test_matches_oracle():
     [
         (False, PrototypeHead),
         pytest.param(True, SoftKMeans, marks=pytest.mark.slow),
-        (True, PrototypeHead),
+        pytest.param(True, PrototypeHead, marks=pytest.mark.slow),
         pytest.param(False, SoftKMeans, marks=pytest.mark.slow),
     ],
 )

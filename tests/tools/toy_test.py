@@ -49,7 +49,7 @@ def outcomes(data):
     return run
 
 
-@pytest.mark.parametrize("model", ["few", "walk"])
+@pytest.mark.parametrize("model", ["few", pytest.param("walk", marks=pytest.mark.slow)])
 def test_quick_training_is_the_ordinary_one(data, outcomes, setting, model):
     config = dataclasses.replace(setting.config(model), seed=3, label_seed=3)
     expected = build.build_model(config)
