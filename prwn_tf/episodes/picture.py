@@ -18,7 +18,7 @@ from prwn_tf.spec import BatchSpec
 
 MIN_PIXELS = 56  # pixels of an image in the picture
 FRAME = 3
-LEGEND_DOTS = 170  # of a letter, across the picture
+LEGEND_DOTS = 170  # of a letter, along the picture
 HALF, MAX_ROWS = 6, 10  # columns of either kind beside drawn images, and rows
 GREEN, BLUE, GRAY, RED, YELLOW, PURPLE = (
     (40, 160, 60),
@@ -49,8 +49,7 @@ def picture(episode: Episode, spec: EpisodeSpec | BatchSpec) -> np.ndarray:
     known = [_blank(rows[0][0])] * (spec.shot + spec.query)
     rows += [[*known, *_framed(own, RED)] for own in by_class[spec.way :]]
     extra = _framed(points[spec.class_points :], YELLOW)
-    images = _stacked([*rows, *_rows(extra, columns)])
-    return np.vstack([images, _legend(spec, images.shape[1])])
+    return _with_legend(_stacked([*rows, *_rows(extra, columns)]), spec)
 
 
 def beside_drawn(episode: Episode, drawn: np.ndarray) -> np.ndarray:
@@ -83,8 +82,8 @@ def _stacked(rows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     )
 
 
-def _legend(spec: EpisodeSpec, width: int) -> np.ndarray:
-    """Returns what the colours mean, of those that are there: [height, width, 3]."""
+def _with_legend(images: np.ndarray, spec: EpisodeSpec) -> np.ndarray:
+    """Returns images above what their colours mean, of those that are there."""
     meanings = [
         ("labelled", GREEN, spec.shot),
         ("to label", BLUE, spec.query),
@@ -92,16 +91,20 @@ def _legend(spec: EpisodeSpec, width: int) -> np.ndarray:
         ("distractor", RED, spec.unlabeled * spec.distractors),
         ("of no class", YELLOW, spec.extra),
     ]
-    scale = max(lettering.SCALE, width // LEGEND_DOTS)  # TensorBoard shrinks pictures
+    shown = [(text, color) for text, color, count in meanings if count]
+    # TensorBoard shrinks pictures, by their longer side.
+    scale = max(lettering.SCALE, max(images.shape[:2]) // LEGEND_DOTS)
     high = lettering.DOTS * scale
+    longest = max(lettering.lettered(text, scale).shape[1] for text, _ in shown)
+    width = max(images.shape[1], 2 * high + longest)
     lines = []
-    for text, color, count in meanings:
-        if count:
-            line = np.full((2 * high, width, 3), 255, np.uint8)
-            line[high // 2 : -high // 2, FRAME : FRAME + high] = color
-            lettering.write(line, text, high // 2, 2 * high, scale)
-            lines.append(line)
-    return np.vstack(lines)
+    for text, color in shown:
+        line = np.full((2 * high, width, 3), 255, np.uint8)
+        line[high // 2 : -high // 2, FRAME : FRAME + high] = color
+        lettering.write(line, text, high // 2, 2 * high, scale)
+        lines.append(line)
+    beside = [(0, 0), (0, width - images.shape[1]), (0, 0)]
+    return np.vstack([np.pad(images, beside, constant_values=255), *lines])
 
 
 def _blank(image: np.ndarray) -> np.ndarray:

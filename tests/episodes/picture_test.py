@@ -32,6 +32,15 @@ def test_every_image_has_its_place_and_frame():
     assert cell(found, 2, 4) == (picture.RED, 3)
 
 
+def test_a_tall_picture_is_widened_for_large_letters():
+    way, high = 20, lettering.DOTS * (20 * CELL // picture.LEGEND_DOTS)
+    episode = Episode(images(1, way, 1), images(2, way, 1), images(3, 0))
+    found = picture.picture(episode, EpisodeSpec(way=way, shot=1, query=1))
+    text = lettering.lettered("labelled", high // lettering.DOTS)
+    assert found.shape == (way * CELL + 4 * high, 2 * high + text.shape[1], 3)
+    assert (found[: way * CELL, 2 * CELL :] == 255).all()
+
+
 def test_no_unlabelled_images():
     episode = Episode(images(1, 2, 1), images(2, 2, 3), images(3, 0))
     spec = EpisodeSpec(way=2, shot=1, query=3)
