@@ -72,13 +72,10 @@ def main() -> None:
     outcomes = [trial(classifier, store, shot) for shot in FLAGS.shot]
     print(table(outcomes))
     if FLAGS.output:
-        settings = {
-            name: FLAGS[name].value
-            for name in ("dataset", "split", "way", "unlabeled", "query")
-        }
+        asked = ("dataset", "split", "way", "unlabeled", "query", "draws", "seed")
+        settings = {name: FLAGS[name].value for name in asked}
+        settings["model"] = pathlib.Path(FLAGS.model).name
         rows = [outcome._asdict() for outcome in outcomes]
-        settings |= {"model": pathlib.Path(FLAGS.model).name}
-        settings |= {"draws": FLAGS.draws, "seed": FLAGS.seed}
         files.write_json(cli.path(FLAGS.output), {**settings, "rows": rows})
 
 

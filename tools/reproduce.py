@@ -14,6 +14,7 @@ import argparse
 import functools
 import sys
 
+from glyphs import command as glyphs
 from paper_tables import mini, omniglot
 from paper_tables.command import Command
 from photos import command as photos
@@ -22,6 +23,7 @@ from toy import command as toy
 from prwn_tf import cli
 
 EXPERIMENTS = {
+    "glyphs": glyphs,
     "toy": toy,
     "omniglot": Command(omniglot.TABLES),
     "mini": Command(mini.TABLES),
