@@ -72,12 +72,13 @@ def main() -> None:
         pools.for_run(config, stores)
         if FLAGS.verify_data:
             reader.verify(catalog.location(config.dataset, cli.data_dir()))
-        if FLAGS.restart and workers.workers == 1:
-            _replicas(config, workers)  # may be refused before anything is deleted
+        replicas = None
+        if FLAGS.restart and workers.workers == 1:  # refused before anything is deleted
+            replicas = _replicas(config, workers)
         if workers.is_chief:
             _claim(config, workdir, stores)
 
-    replicas = _replicas(config, workers)
+    replicas = replicas or _replicas(config, workers)
     train = _train if workers.is_chief else _follow
     with replicas.watched():
         train(config, workdir, stores, replicas, comparing)
