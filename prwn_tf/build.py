@@ -125,7 +125,7 @@ def resolved(config: TrainConfig, replicas: int = 1) -> TrainConfig:
     # XLA's convolutions on a CPU take twice as long as TensorFlow's own.
     choices = {
         "xla": "step" if gpu and replicas == 1 and not config.deterministic else "off",
-        "conv_block": "plain" if gpu or config.precision != "float32" else "fast",
+        "conv_block": "plain" if gpu or config.precision == "float16" else "fast",
     }
     automatic = {k: v for k, v in choices.items() if getattr(config, k) == "auto"}
     config = dataclasses.replace(config, **automatic)

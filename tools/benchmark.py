@@ -60,6 +60,7 @@ WORKS = {
 }
 COUNTED = 2  # steps of a turn
 OTHER = "the other checkout"
+BFLOAT16 = "ours, bfloat16"
 TORCH = ("torch nchw", "torch channels_last", "torch compile")
 
 
@@ -71,6 +72,7 @@ def training_step(
     query: int,
     unlabeled: int,
     conv_block: str = "auto",
+    precision: str = "float32",
 ) -> Callable[[], float]:
     """Returns a PRWN training step on fixed images, which waits for its own end.
 
@@ -91,6 +93,7 @@ def training_step(
         train=spec,
         image_shape=(size, size, channels),
         conv_block=conv_block,
+        precision=precision,
     )
     config = build.resolved(config)
     model = build.trainable_model(config)
@@ -132,7 +135,13 @@ def main(argv: Sequence[str]) -> None:
 
 def _compare(work: str) -> dict[str, float]:
     """Returns median milliseconds of a step of each, and the arithmetic limit."""
-    names = ["ours", "plain keras", *(TORCH if _has_torch() else ()), "convolution"]
+    names = [
+        "ours",
+        BFLOAT16,
+        "plain keras",
+        *(TORCH if _has_torch() else ()),
+        "convolution",
+    ]
     if AGAINST.value:
         names = ["ours", OTHER, "convolution"]
     workers = {name: _Worker(work, name) for name in names}
@@ -215,6 +224,8 @@ def _competitor(work: Work, name: str) -> Callable[[], object]:
     sizes = dataclasses.asdict(work)
     if name == "ours":
         return training_step(**sizes)
+    if name == BFLOAT16:
+        return training_step(**sizes, precision="bfloat16")
     if name == "plain keras":
         return training_step(**sizes, conv_block="plain")
     if name == "convolution":

@@ -59,7 +59,9 @@ class ConvBlock(keras.layers.Layer):
         weights = (self.convolution.kernel, norm.gamma, norm.beta)
         weights = [tf.convert_to_tensor(weight) for weight in weights]
         if images.shape[-1] <= THIN:
-            output = thin_block(images, *weights, norm.epsilon)
+            # Half precision saves nothing here, so there is none.
+            exact = [tf.cast(part, norm.gamma.dtype) for part in (images, *weights)]
+            output = thin_block(*exact, norm.epsilon)
         else:
             pilot = tf.convert_to_tensor(norm.moving_mean)
             output = fast_block(images, *weights, pilot, norm.epsilon)
@@ -68,15 +70,17 @@ class ConvBlock(keras.layers.Layer):
             (norm.moving_variance, output.variance),
         ):
             average.assign(average * norm.momentum + batch * (1 - norm.momentum))
-        return output.activations
+        return tf.cast(output.activations, images.dtype)
 
     def _infer_fast(self, images: tf.Tensor) -> tf.Tensor:
         """Returns activations with batch norm folded into the kernel and a bias."""
         norm = self.norm
         slope = norm.gamma * tf.math.rsqrt(norm.moving_variance + norm.epsilon)
         # TensorFlow computes a convolution, its bias and its ReLU in one operation.
-        features = tf.nn.conv2d(images, self.convolution.kernel * slope, 1, "SAME")
-        features = tf.nn.bias_add(features, norm.beta - slope * norm.moving_mean)
+        kernel = tf.cast(self.convolution.kernel, slope.dtype) * slope
+        bias = norm.beta - slope * norm.moving_mean
+        features = tf.nn.conv2d(images, tf.cast(kernel, images.dtype), 1, "SAME")
+        features = tf.nn.bias_add(features, tf.cast(bias, images.dtype))
         return tf.nn.max_pool2d(tf.nn.relu(features), 2, 2, "VALID")
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:

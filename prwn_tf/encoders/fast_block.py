@@ -17,6 +17,9 @@ gradient behind the ReLU, batch norm's gradient to y is
     c1 = −k Σ(dz x̂) / (n std),   c0 = −k Σ(dz) / n − c1 mean,
 
 where both sums run over the pool alone, because dz is zero elsewhere.
+
+Of half precision are the images, the convolutions and what lies between them in memory.
+Sums, statistics and every pass over a tensor compute with the numbers of the scale.
 """
 
 import math
@@ -44,7 +47,7 @@ def fast_block(
     """Returns max_pool(relu(batch_norm(convolution(images)))), by batch statistics.
 
     Args:
-        images: [B, H, W, C].
+        images: [B, H, W, C], perhaps of half precision, as are the activations then.
         kernel: [3, 3, C, channels], applied with stride 1 and SAME padding.
         scale, offset: [channels], batch norm's gamma and beta.
         pilot: [channels], a guess of the mean. Taken off first, it keeps the digits of
@@ -55,12 +58,14 @@ def fast_block(
     def block(images, kernel, scale, offset):
         sign = tf.where(scale < 0, -tf.ones_like(scale), tf.ones_like(scale))
         shift = tf.stop_gradient(pilot) * sign
-        turned = kernel * sign
+        turned = kernel * tf.cast(sign, kernel.dtype)
         # TensorFlow computes a convolution and its bias in one operation.
+        shift = tf.cast(shift, images.dtype)
         y = tf.nn.bias_add(tf.nn.conv2d(images, turned, 1, "SAME"), -shift)
-        count = tf.cast(tf.size(y) // tf.size(scale), y.dtype)
-        mean = _product_sum(y) / count
-        variance = tf.maximum(_product_sum(y, y) / count - mean * mean, 0)
+        exact = scale.dtype
+        count = tf.cast(tf.size(y) // tf.size(scale), exact)
+        mean = _product_sum(exact, y) / count
+        variance = tf.maximum(_product_sum(exact, y, y) / count - mean * mean, 0)
         deviation = tf.sqrt(variance + epsilon)
         slope = scale * sign / deviation  # k
         pooled = tf.nn.max_pool2d(y, 2, 2, "VALID")
@@ -68,16 +73,19 @@ def fast_block(
 
         def gradient(d_activations, *unused):
             dz = gate(activations, d_activations)
-            d_offset = _product_sum(dz)
-            d_scale = (_product_sum(dz, pooled) - mean * d_offset) / deviation
+            d_offset = _product_sum(exact, dz)
+            d_scale = _product_sum(exact, dz, pooled) - mean * d_offset
+            d_scale /= deviation
             c1 = -slope * d_scale / (count * deviation)
             c0 = -slope * d_offset / count - c1 * mean
             dy = unpool_gradient(y, dz, slope, c1, c0)
             d_images = convolution_gradient(dy, turned)
             d_kernel = kernel_gradient(images, kernel, dy)
-            return d_images, d_kernel * sign, d_scale * sign, d_offset
+            d_kernel *= tf.cast(sign, kernel.dtype)
+            return d_images, d_kernel, d_scale * sign, d_offset
 
-        return (activations, (mean + shift) * sign, variance), gradient
+        true_mean = (mean + tf.cast(shift, exact)) * sign
+        return (activations, true_mean, variance), gradient
 
     return BlockOutput(*block(images, kernel, scale, offset))
 
@@ -106,17 +114,18 @@ def channel_sum(features: tf.Tensor) -> tf.Tensor:
     return tf.linalg.matmul(ones, flat)[0]
 
 
-def _product_sum(*factors: tf.Tensor) -> tf.Tensor:
-    """Returns sums of a product over all but the channels: -> [channels]."""
-    return channel_sum(_sum_rows(*factors))
+def _product_sum(exact: tf.DType, *factors: tf.Tensor) -> tf.Tensor:
+    """Returns exact sums of a product over all but the channels: -> [channels]."""
+    return channel_sum(_sum_rows(exact, *factors))
 
 
 @tf.function(jit_compile=True, autograph=False)
-def _sum_rows(*factors: tf.Tensor) -> tf.Tensor:
-    """Returns sums of a product along each row: [B, H, W, c] -> [B, H, c].
+def _sum_rows(exact: tf.DType, *factors: tf.Tensor) -> tf.Tensor:
+    """Returns exact sums of a product along each row: [B, H, W, c] -> [B, H, c].
 
     Written out, because XLA's own sums are slow on a CPU.
     """
+    factors = [tf.cast(factor, exact) for factor in factors]
     columns = zip(*(tf.unstack(factor, axis=2) for factor in factors), strict=True)
     products = [math.prod(column[1:], start=column[0]) for column in columns]
     return sum(products[1:], start=products[0])
@@ -130,7 +139,8 @@ def gate(activations: tf.Tensor, d_activations: tf.Tensor) -> tf.Tensor:
 
 @tf.function(jit_compile=True, autograph=False)
 def _activate(pooled: tf.Tensor, slope: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
-    return tf.nn.relu(pooled * slope + offset)
+    exact = tf.cast(pooled, slope.dtype)
+    return tf.cast(tf.nn.relu(exact * slope + offset), pooled.dtype)
 
 
 @tf.function(jit_compile=True, autograph=False)
@@ -142,6 +152,8 @@ def unpool_gradient(
     Where values of a window are equal, as in the blank parts of a drawing, the first
     wins, as in TensorFlow's own gradient.
     """
+    kind = y.dtype
+    y, dz = tf.cast(y, slope.dtype), tf.cast(dz, slope.dtype)
     height, width = 2 * dz.shape[1], 2 * dz.shape[2]
     top_left, top_right = y[:, 0:height:2, 0:width:2], y[:, 0:height:2, 1:width:2]
     low_left, low_right = y[:, 1:height:2, 0:width:2], y[:, 1:height:2, 1:width:2]
@@ -159,4 +171,4 @@ def unpool_gradient(
     unpooled = tf.reshape(spread, [-1, height, width, dz.shape[3]])
     # An odd last row or column is in no window.
     odd = [[0, 0], [0, y.shape[1] - height], [0, y.shape[2] - width], [0, 0]]
-    return tf.pad(unpooled, odd) + c1 * y + c0
+    return tf.cast(tf.pad(unpooled, odd) + c1 * y + c0, kind)

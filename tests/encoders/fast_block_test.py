@@ -8,6 +8,7 @@ from prwn_tf.data.formats import archives
 from prwn_tf.data.sets import omniglot
 from prwn_tf.encoders.conv_block import ConvBlock
 from prwn_tf.encoders.fast_block import fast_block
+from prwn_tf.encoders.policy import policy_scope
 from prwn_tf.encoders.thin_block import thin_block
 
 EPSILON = 1e-5
@@ -122,6 +123,27 @@ def test_keeps_the_digits_of_a_small_variance(kind):
         output = thin_block(*inputs, EPSILON)
     expected = np.var(images.astype(np.float32))
     assert float(output.variance[0]) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_half_precision_rounds_and_nothing_else(channels):
+    images = np.random.default_rng(0).random((9, 14, 14, channels)).astype(np.float32)
+    outputs = {}
+    for policy in ("float32", "mixed_bfloat16"):
+        block = ConvBlock(16, weight_decay=0.0, seed=3, fast=True, dtype=policy)
+        with policy_scope(policy):
+            block.build(images.shape)
+        with tf.GradientTape() as tape:
+            output = block(images, training=True)
+            total = tf.reduce_sum(tf.cast(output, tf.float32) ** 3)
+        gradients = tape.gradient(total, [v.value for v in block.trainable_variables])
+        at_test = block(images, training=False)
+        assert output.dtype == at_test.dtype == block.compute_dtype
+        outputs[policy] = [output, *gradients, *block.variables, at_test]
+    for half, whole in zip(*reversed(outputs.values()), strict=True):
+        half, whole = tf.cast(half, tf.float32), tf.cast(whole, tf.float32)
+        # Eight bits, and now and then another winner of a window.
+        assert np.linalg.norm(half - whole) <= 0.03 * np.linalg.norm(whole)
 
 
 @pytest.mark.parametrize("channels", [3, 4])

@@ -12,6 +12,7 @@ from prwn_tf.analysis import figures
 from prwn_tf.cli import define
 from prwn_tf.data import catalog
 from prwn_tf.errors import UserError
+from prwn_tf.precision import PRECISIONS
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -55,6 +56,13 @@ class Command:
             help="shorter training, to see that it works; needs --output and --runs",
         )
         parser.add_argument(
+            "--precision",
+            choices=PRECISIONS,
+            default=PRECISIONS[0],
+            help="numbers that the encoder trains with; bfloat16 is faster on a CPU "
+            "that computes with it, and the page says which rows had it",
+        )
+        parser.add_argument(
             "--analyses", action="store_true", help="make the figures again as well"
         )
 
@@ -72,7 +80,7 @@ class Command:
         prepare(tables.dataset, data_dir, arguments.source)
         missing = _missing(tables, output, wanted)
         for name in missing:
-            _train(tables, name, runs / name, data_dir, arguments.episodes)
+            _train(tables, name, runs / name, data_dir, arguments)
             if name in tables.ablation_rows:
                 ablations.release(runs / name, _place(tables, output, name), data_dir)
             else:
@@ -162,10 +170,10 @@ def _train(
     name: str,
     workdir: pathlib.Path,
     data_dir: pathlib.Path,
-    episodes: int | None,
+    arguments: argparse.Namespace,
 ) -> None:
     """Runs the row's own command, which continues what is half done."""
-    shorter = [f"--episodes={episodes}"] if episodes else []
+    shorter = [f"--episodes={arguments.episodes}"] if arguments.episodes else []
     origin = tables.origins.get(name)
     begun = [f"--init_from={workdir.with_name(origin)}"] if origin else []
     programs.run(
@@ -173,6 +181,7 @@ def _train(
         *tables.flags(name, ROOT),
         *shorter,
         *begun,
+        f"--precision={arguments.precision}",
         f"--workdir={workdir}",
         data_dir=data_dir,
     )

@@ -14,6 +14,7 @@ from paper_tables.results import Results
 
 from prwn_tf import files, protocols
 from prwn_tf.errors import UserError
+from prwn_tf.precision import PRECISIONS
 from prwn_tf.task import Task
 
 
@@ -97,7 +98,7 @@ def _runs(results: Results) -> str:
                     f"{result['seconds']:.0f}",
                     result["seed"],
                     result["test"][0]["episodes"],
-                    f"`{_training(tables, row)}`",
+                    f"`{_training(tables, row, result)}`",
                     f"`{_evaluation(tables, row, result['test'])}`",
                 )
             )
@@ -112,10 +113,13 @@ def _episodes(result: dict[str, Any]) -> str:
     return f"{result['step']} of {protocols.protocol(task).episodes}"
 
 
-def _training(tables: DatasetTables, row: str) -> str:
+def _training(tables: DatasetTables, row: str, result: dict[str, Any]) -> str:
     """Returns the command that trains a row again."""
-    flags = " ".join(tables.flags(row, pathlib.Path()))
-    return f"python -m prwn_tf.train {flags} --workdir={tables.runs_dir}/{row}"
+    flags = tables.flags(row, pathlib.Path())
+    if result.get("precision", PRECISIONS[0]) != PRECISIONS[0]:
+        flags.append(f"--precision={result['precision']}")
+    place = f"--workdir={tables.runs_dir}/{row}"
+    return " ".join(["python -m prwn_tf.train", *flags, place])
 
 
 def _evaluation(tables: DatasetTables, row: str, tests: list[dict[str, Any]]) -> str:
