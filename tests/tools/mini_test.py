@@ -16,7 +16,7 @@ from tests.children import child  # noqa: E402
 # What is a row's own; TPN and EGNN start at the right scale as they are.
 OWN_FLAGS = (
     *("method", "train_shot", "label_ratio", "distractors", "eval_episodes"),
-    *("conv4_scale", "walk_weight", "walk_temperature"),
+    *("conv4_scale", "walk_weight", "walk_temperature", "encoder"),
 )
 
 

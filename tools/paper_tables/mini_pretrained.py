@@ -10,6 +10,8 @@ ORIGIN = "classifier"
 ROWS = (
     *("pretrained_prwn", "pretrained_pn", "pretrained_pn_vat"),
     *("pretrained_prwn_distractors", "pretrained_masked_kmeans", "pretrained_pn_all"),
+    *("pretrained_tpn", "pretrained_tpn_walk", "pretrained_egnn"),
+    *("pretrained_egnn_walk", "pretrained_metagan", "pretrained_soft_kmeans"),
 )
 FEAT_ROWS = ("feat_5shot", "feat_walk_5shot", "feat_1shot", "feat_walk_1shot")
 _PRETRAINED = (
@@ -17,6 +19,12 @@ _PRETRAINED = (
     Cell("Linear layer, then refined prototypes", "classifier", "refine", {}),
     Cell("PN", "pretrained_pn", "none", {1: (43.61, 0.27), 5: (59.08, 0.22)}),
     Cell("PN_all", "pretrained_pn_all", "none", {1: (49.4,), 5: (68.2,)}),
+    Cell(
+        "MetaGAN on prototypes (ours; the paper's is on relation networks)",
+        "pretrained_metagan",
+        "none",
+        {1: (50.35, 0.23), 5: (64.43, 0.27)},
+    ),
     Cell("PN_VAT", "pretrained_pn_vat", "none", {1: (49.18, 0.22), 5: (66.94, 0.20)}),
     Cell("PRWN", "pretrained_prwn", "none", {1: (50.89, 0.22), 5: (67.82, 0.19)}),
     Cell(
@@ -26,17 +34,29 @@ _PRETRAINED = (
         {1: (49.98, 0.34), 5: (63.77, 0.20)},
     ),
     Cell(
+        "PN + soft k-means",
+        "pretrained_soft_kmeans",
+        "none",
+        {1: (50.09, 0.45), 5: (64.59, 0.28)},
+    ),
+    Cell(
         "PN + masked soft k-means",
         "pretrained_masked_kmeans",
         "none",
         {1: (50.41, 0.24), 5: (64.39, 0.24)},
     ),
+    Cell("TPN-semi", "pretrained_tpn", "none", {1: (52.78, 0.27), 5: (66.42, 0.21)}),
+    Cell("TPN-semi + walk", "pretrained_tpn_walk", "none", {}),
+    # The published one has fewer labels: mini_notes.md.
+    Cell("EGNN-semi", "pretrained_egnn", "none", {5: (62.52,)}),
+    Cell("EGNN-semi + walk", "pretrained_egnn_walk", "none", {}),
     Cell(
         "PRWN + semi-supervised inference",
         "pretrained_prwn",
         "refine",
         {1: (56.65, 0.24), 5: (69.65, 0.20)},
     ),
+    Cell("PRWN + gate (ours)", "pretrained_prwn", "gate", {}),
     Cell("FEAT, trained with 1 shot", "feat_1shot", "none", {1: (53.97,)}),
     Cell("FEAT, trained with 5 shots", "feat_5shot", "none", {5: (71.31,)}),
     Cell("FEAT + walk, trained with 1 shot", "feat_walk_1shot", "none", {1: (54.18,)}),
@@ -57,6 +77,12 @@ _PRETRAINED_CROWDED = (
         {1: (47.42, 0.33), 5: (62.62, 0.24)},
     ),
     Cell(
+        "PN + masked soft k-means, trained without them",
+        "pretrained_masked_kmeans",
+        "none",
+        {},
+    ),
+    Cell(
         "PRWN + semi-supervised inference",
         "pretrained_prwn_distractors",
         "refine",
@@ -74,6 +100,7 @@ _PRETRAINED_CROWDED = (
         "filter",
         {},
     ),
+    Cell("PRWN, trained without them, + gate (ours)", "pretrained_prwn", "gate", {}),
 )
 
 

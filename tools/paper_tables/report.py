@@ -40,7 +40,8 @@ def page(tables: DatasetTables, output: pathlib.Path) -> str:
     results = Results(tables, output)
     parts = [tables.notes.read_text(encoding="utf-8").strip()]
     for table in tables.tables:
-        parts += [f"## {table.title}", _cells(results, table)]
+        if any(results.result(cell.row) for cell in table.cells):
+            parts += [f"## {table.title}", _cells(results, table)]
     parts += ["## The runs", _runs(results)]
     if tables.spread:
         parts += ["## Other label splits", _spread(results)]
