@@ -87,13 +87,8 @@ class Experiment:
             self._end_with_a_step(step)
             self.workdir.describe_again(self.config, step, flags_text)
             return step
-        if origin := self.config.init_from:
-            print(f"first weights:     {origin}")
-            checkpoint = pathlib.Path(origin.workdir, origin.checkpoint)
-            weights.restore_encoder(checkpoint, self.model.encoder)
-            self.model.encoder.adopt()
-            for caution in origin.cautions:
-                logging.warning("%s", caution)
+        if self.config.init_from:
+            self._adopt_encoder()
         else:
             self.model.encoder.initialize()
         self._end_with_a_step(0)
@@ -108,6 +103,20 @@ class Experiment:
         )
         self.workdir.describe(self.config, self.stores, flags_text)
         return 0
+
+    def _adopt_encoder(self) -> None:
+        """Begins with the encoder of another run."""
+        origin = self.config.init_from
+        print(f"first weights:     {origin}")
+        run = Workdir(pathlib.Path(origin.workdir))
+        weights.restore_encoder(run.path / origin.checkpoint, self.model.encoder)
+        known = calibration_lib.read(run.calibration)
+        temperature = known and known.temperature("none", self.config.train.shot)
+        origin = dataclasses.replace(origin, temperature=temperature or 0.0)
+        self.model.encoder.adopt(origin.temperature)
+        self.config = dataclasses.replace(self.config, init_from=origin)
+        for caution in origin.cautions:
+            logging.warning("%s", caution)
 
     def _end_with_a_step(self, start: int) -> None:
         """Lets the last step be whole, of an episode for each replica."""

@@ -11,6 +11,9 @@ class Origin:
         workdir: where it lay then. A run that has begun does not need it any more.
         checkpoint: which of its checkpoints, as a path in the workdir.
         sha256: of the file with the weights.
+        temperature: what its squared distances had to be divided by for honest
+            probabilities, with as many shots as the run that begins with it; 0 if that
+            is not known.
         cautions: what a reader of the results should know, in words.
     """
 
@@ -20,6 +23,7 @@ class Origin:
     method: str = ""
     dataset: str = ""
     label_ratio: float = 1.0
+    temperature: float = dataclasses.field(default=0.0, metadata={"may_change": True})
     cautions: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:

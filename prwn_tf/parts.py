@@ -21,7 +21,8 @@ class Conv4Config(EncoderPart):
             training has made them small. At 0 embeddings of any D start as far apart as
             those of the published Omniglot network (D = 64). A trained encoder that a
             run begins with is multiplied by it: that of a classifier has distances that
-            are many times too large for a softmax over classes.
+            are many times too large for a softmax over classes. At 0 they are divided
+            by the temperature that its calibration found.
         pool: FEAT's authors take the maximum of each channel, D = 64 at 84 pixels.
     """
 
@@ -32,7 +33,8 @@ class Conv4Config(EncoderPart):
     scale: float = setting(
         1.0,
         "Scale of the last batch norm at the start: 1 as published, 0 for one that "
-        "suits the size of the embedding. Beside --init_from, a factor.",
+        "suits the size of the embedding. Beside --init_from, a factor; 0 for one that "
+        "suits the trained encoder.",
         "[0, inf)",
         training_only=True,
     )

@@ -19,6 +19,7 @@ from prwn_tf.config import (
     TrainConfig,
     WalkConfig,
 )
+from prwn_tf.parts import Conv4Config
 from prwn_tf.settings import Term
 from prwn_tf.task import Prepared, Task
 
@@ -216,6 +217,7 @@ def _folder(task: Task) -> TrainConfig:
         fit=data.fit,
         label_ratio=task.labelled_share,
         **terms,
+        conv4=Conv4Config(scale=0.0),
         optimizer=OptimizerConfig(halve_at=every(750, 3_000)),
         episodes=3_000,
         eval_episodes=1_000,
@@ -295,5 +297,4 @@ _PROTOCOLS: dict[str, Callable[[Task], TrainConfig]] = {
 
 DATASETS: Sequence[str] = tuple(_PROTOCOLS)  # or kinds of them
 PUBLISHED = ("omniglot", "mini", "tiered")  # the rest of the settings are ours
-# What they are like is decided when they are prepared.
-ANY_SIZE = ("mini", "tiered", "folder", "tfds")
+ANY_SIZE = ("mini", "tiered", "folder", "tfds")  # decided when they are prepared

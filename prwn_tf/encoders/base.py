@@ -34,8 +34,11 @@ class Encoder(Remembered, keras.Model):
         It is called once it is built, and not if the weights come from a checkpoint.
         """
 
-    def adopt(self) -> None:
+    def adopt(self, temperature: float) -> None:
         """Changes weights of another run's encoder as the settings of this run ask.
 
         It is called once they are read (`--init_from`).
+
+        Args:
+            temperature: `Origin.temperature` of that run.
         """

@@ -22,7 +22,7 @@ class Conv4(Encoder):
 
     Args:
         scale: of the last batch norm at the start; 0 for one that suits D. A trained
-            encoder that a run begins with is multiplied by it.
+            encoder that a run begins with is multiplied by it; 0 for what suits it.
         pool: "max" for the maxima of the last map in its place, D = channels.
 
     Example:
@@ -83,11 +83,15 @@ class Conv4(Encoder):
             block.build(shape)
             shape = block.compute_output_shape(shape)
 
-    def adopt(self) -> None:
-        """Multiplies embeddings by the scale, which ReLU and pooling pass on."""
+    def adopt(self, temperature: float) -> None:
+        """Multiplies embeddings by the scale, which ReLU and pooling pass on.
+
+        Without one, distances are divided by their temperature, if that is known.
+        """
+        scale = self._scale or (temperature or 1.0) ** -0.5
         norm = self.block_4.norm
         for variable in (norm.gamma, norm.beta):
-            variable.assign(variable * (self._scale or 1.0))
+            variable.assign(variable * scale)
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         features = images

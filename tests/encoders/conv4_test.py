@@ -64,14 +64,17 @@ def weights_of_untrained(encoder, batch):
     return weights(encoder)
 
 
-@pytest.mark.parametrize(("scale", "factor"), [(0.25, 0.25), (1.0, 1.0), (0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("scale", "temperature", "factor"),
+    [(0.25, 0.0, 0.25), (1.0, 25.0, 1.0), (0.0, 0.0, 1.0), (0.0, 25.0, 0.2)],
+)
 @pytest.mark.parametrize("pool", ["none", "max"])
-def test_a_trained_encoder_is_multiplied_by_the_scale(scale, factor, pool):
+def test_a_trained_encoder_is_multiplied_by_the_scale(scale, temperature, factor, pool):
     encoder, batch = Conv4(8, scale=scale, pool=pool), images(3, 28, 1)
     encoder.build((None, 28, 28, 1))
     encoder.block_4.norm.beta.assign(np.linspace(-1, 1, 8))  # as training leaves it
     before = encoder(batch)
-    encoder.adopt()
+    encoder.adopt(temperature)
     np.testing.assert_allclose(encoder(batch), factor * before, rtol=1e-6)
 
 
