@@ -38,6 +38,15 @@ def test_evaluate_gives_the_same_digits(finished, released, data_dir):
     assert found == expected | {"split": "test", "step": 12, "eval_seed": 0}
 
 
+def test_no_place_on_a_machine_is_released(tmp_path):
+    path = tmp_path / "config.json"
+    origin = {"workdir": "/home/anybody/runs/classifier", "sha256": "12ab"}
+    path.write_text(json.dumps({"seed": 0, "init_from": origin}))
+    release._name_origin(path)
+    named = {"workdir": "classifier", "sha256": "12ab"}
+    assert json.loads(path.read_text()) == {"seed": 0, "init_from": named}
+
+
 def test_validations_are_released(finished, released):
     path = released / "validation.csv"
     assert path.read_text() == (finished / "validation.csv").read_text()

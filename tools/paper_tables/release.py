@@ -34,10 +34,20 @@ def release(run: pathlib.Path, output: pathlib.Path) -> None:
     for name in KEPT:
         if (run / name).exists():  # a run of before has not all of them
             shutil.copyfile(run / name, beside / name)
+    for name in ("config.json", "result.json"):
+        _name_origin(beside / name)
     summary = summarize(run / "episodes.csv")
     files.write_json(beside / "episodes_summary.json", summary)
     shutil.rmtree(output, ignore_errors=True)
     beside.rename(output)
+
+
+def _name_origin(path: pathlib.Path) -> None:
+    """Says which run an encoder came from, not where that lay on one machine."""
+    content = files.read_json(path)
+    if origin := content.get("init_from"):
+        origin["workdir"] = pathlib.PurePath(origin["workdir"]).name
+        files.write_json(path, content)
 
 
 def summarize(path: pathlib.Path) -> dict[str, dict[str, float]]:
