@@ -86,9 +86,9 @@ class Conv4(Encoder):
     def adopt(self, temperature: float) -> None:
         """Multiplies embeddings by the scale, which ReLU and pooling pass on.
 
-        Without one, distances are divided by their temperature, if that is known.
+        Without one, distances that are too large are divided by their temperature.
         """
-        scale = self._scale or (temperature or 1.0) ** -0.5
+        scale = self._scale or max(temperature, 1.0) ** -0.5
         norm = self.block_4.norm
         for variable in (norm.gamma, norm.beta):
             variable.assign(variable * scale)
