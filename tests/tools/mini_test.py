@@ -16,7 +16,7 @@ from tests.children import child  # noqa: E402
 # What is a row's own; TPN and EGNN start at the right scale as they are.
 OWN_FLAGS = (
     *("method", "train_shot", "label_ratio", "distractors", "eval_episodes"),
-    *("conv4_scale", "walk_weight", "walk_temperature", "encoder"),
+    *("conv4_scale", "walk_weight", "walk_temperature", "encoder", "train_unlabeled"),
 )
 
 
@@ -93,8 +93,9 @@ def test_all_rows_of_a_kind_have_the_same_schedule():
     begun = {*mini.TABLES.origins, *mini.TABLES.origins.values()}
     shared = schedule(set(mini.TABLES.rows) - begun)
     assert {"--dataset=mini", "--shot=5", "--episodes=12000"} < shared
-    shared = schedule(mini_pretrained.ROWS)
-    assert {"--init_from=runs/mini/classifier", "--episodes=1000"} < shared
+    begun = "--init_from=runs/mini/classifier"
+    assert {begun, "--train_way=20", "--episodes=400"} < schedule(mini_pretrained.ROWS)
+    assert {begun, "--episodes=1000"} < schedule(mini_pretrained.GRAPH_ROWS)
 
 
 @pytest.mark.parametrize("source", [[], ["--source=nothing"]])

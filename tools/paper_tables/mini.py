@@ -135,7 +135,7 @@ TABLES = DatasetTables(
     # The most telling first.
     rows=(
         mini_pretrained.ORIGIN,
-        *mini_pretrained.ROWS,
+        *mini_pretrained.BEGUN,
         "prwn",
         "pn",
         "pn_all",
@@ -149,7 +149,6 @@ TABLES = DatasetTables(
         "tpn_walk",
         "egnn",
         "egnn_walk",
-        *mini_pretrained.FEAT_ROWS,
         "metagan",
     ),
     tables=(
@@ -220,8 +219,6 @@ TABLES = DatasetTables(
         "feat_walk_1shot": _FIVE_SHOT,
         "metagan": _ONE_SHOT,
     },
-    origins=dict.fromkeys(
-        (*mini_pretrained.ROWS, *mini_pretrained.FEAT_ROWS), mini_pretrained.ORIGIN
-    ),
+    origins=dict.fromkeys(mini_pretrained.BEGUN, mini_pretrained.ORIGIN),
     short=True,
 )
