@@ -122,8 +122,14 @@ def _situations(measured: dict[str, dict[str, Any]]) -> str:
             cells = (f"{accuracy:.2f}" for accuracy in accuracies)
             lines.append((f"`{row}`", situation["title"], *cells, *gains))
     names = [f"− {name}" for name in entries if name != GATE]
-    header = ("run", "5-way 1-shot, 5 unlabelled a class", "none", "gate", *names)
-    return markdown.table(header, lines)
+    return markdown.table(("run", _task(measured), "none", "gate", *names), lines)
+
+
+def _task(measured: dict[str, dict[str, Any]]) -> str:
+    """Returns the first situation's episodes, from which the others differ."""
+    spec = next(iter(measured.values()))["situations"][0]["spec"]
+    points = f"{spec['unlabeled']} unlabelled a class"
+    return f"{spec['way']}-way {spec['shot']}-shot, {points}"
 
 
 def _gain_text(entry: dict[str, Any]) -> str:

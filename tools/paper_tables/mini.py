@@ -6,7 +6,14 @@ One training, of 5-shot episodes, answers both columns.
 import pathlib
 
 from paper_tables import mini_pretrained
-from paper_tables.description import Cell, DatasetTables, HigherWays, Published, Table
+from paper_tables.description import (
+    Cell,
+    DatasetTables,
+    HigherWays,
+    Published,
+    Situation,
+    Table,
+)
 
 DISTRACTORS = 5
 _WITHOUT = (
@@ -221,4 +228,22 @@ TABLES = DatasetTables(
     },
     origins=dict.fromkeys(mini_pretrained.BEGUN, mini_pretrained.ORIGIN),
     short=True,
+    inference_rows=("pretrained_prwn", "pretrained_pn"),
+    situations=tuple(
+        Situation(title, {"distractors": 0} | task)
+        for title, task in {
+            "clean": {},
+            "5 distractor classes": {"distractors": DISTRACTORS},
+            "15 distractor classes": {"distractors": 15},
+            "unequal numbers": {"balance": "dirichlet"},
+            "unequal numbers, 5 distractor classes": {
+                "distractors": DISTRACTORS,
+                "balance": "dirichlet",
+            },
+            "1 unlabelled a class": {"unlabeled": 1},
+            "20-way": {"way": 20},
+            "1-shot": {"shot": 1},
+            "1-shot, 5 distractor classes": {"shot": 1, "distractors": DISTRACTORS},
+        }.items()
+    ),
 )
