@@ -127,14 +127,16 @@ def test_the_gate_is_shown_beside_its_rivals(output):
     ]
     strangers = {"adapt": "gate", "distractors": 5, "roc_area": 0.991}
     strangers |= {"false_alarms": 0.048, "caught": 0.95}
+    spec = {"way": 5, "shot": 2, "unlabeled": 7}
     content = {
         "episodes": 2000,
-        "situations": [{"title": "clean", "adaptations": entries}],
+        "situations": [{"title": "clean", "spec": spec, "adaptations": entries}],
         "strangers": [strangers],
     }
     (output / inference.FOLDER).mkdir()
     (output / inference.FOLDER / "prwn.json").write_text(json.dumps(content))
     text = report.page(omniglot.TABLES, output)
+    assert "| run | 5-way 2-shot, 7 unlabelled a class | none | gate |" in text
     # Bold where another one is better than the gate.
     row = "| `prwn` | clean | 97.90 | 99.00 | +1.10 ± 0.10 | **-0.20 ± 0.10** |"
     assert row in text
