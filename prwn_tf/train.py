@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import backbones, cli, methods, released
+from prwn_tf import backbones, cli, dataset_names, methods, released
 from prwn_tf.cli import configured, define, read
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
@@ -31,6 +31,8 @@ from prwn_tf.training.workdir import Workdir
 
 if TYPE_CHECKING:
     from prwn_tf.training.replicas import Replicas
+
+PHOTO_SHAPE, PHOTO_CLASSES = (84, 84, 3), 64  # that photos-conv4 takes, and has learned
 
 FLAGS = flags.FLAGS
 define.define_task_flags()
@@ -77,6 +79,7 @@ def main() -> None:
             replicas = _replicas(config, workers)
         if workers.is_chief:
             _claim(config, workdir, stores)
+            print(end=_advice(config, len(stores["train"].names)))
 
     replicas = replicas or _replicas(config, workers)
     train = _train if workers.is_chief else _follow
@@ -151,6 +154,18 @@ def _with_origin(
     path = released.model(cli.path(FLAGS.init_from))
     origin = origins.find(path, config, stores, workdir, restart=FLAGS.restart)
     return dataclasses.replace(config, init_from=origin)
+
+
+def _advice(config: TrainConfig, classes: int) -> str:
+    """Returns a line for who trains on few photographs with random weights, or none."""
+    own = dataset_names.kind(config.dataset) in ("folder", "tfds")
+    weak = own and config.encoder == "conv4" and classes < PHOTO_CLASSES
+    if not weak or config.init_from or config.image_shape != PHOTO_SHAPE:
+        return ""
+    return (
+        f"first weights:     random, and {classes} classes teach little; if these are "
+        "photographs,\n                   begin with --init_from=photos-conv4\n"
+    )
 
 
 def _comparing(config: TrainConfig) -> bool:

@@ -9,6 +9,7 @@ from prwn_tf import methods
 from prwn_tf.config import WalkConfig
 from prwn_tf.errors import UserError
 from prwn_tf.protocols import Prepared, Task, protocol
+from tests.children import child
 
 
 def fits(config, data):
@@ -97,3 +98,25 @@ def test_classes_of_two_images_alone_are_trained_on_without_a_walk():
     asked = dataclasses.replace(config, walk=WalkConfig(weight=0.5))
     with pytest.raises(UserError, match="needs unlabelled points"):
         methods.check(asked)
+
+
+ADVICE = """
+import dataclasses
+from prwn_tf import protocols, train
+from prwn_tf.origin import Origin
+from prwn_tf.task import Prepared, Task
+own = protocols.protocol(Task("folder:pets", "prwn", prepared=Prepared()))
+own = dataclasses.replace(own, image_shape=(84, 84, 3))
+small = dataclasses.replace(own, image_shape=(28, 28, 1))
+begun = dataclasses.replace(own, init_from=Origin(sha256="12ab"))
+mini = protocols.protocol(Task("mini", "prwn"))
+print(train._advice(own, classes=4))
+assert not train._advice(own, classes=64)
+assert not any(train._advice(each, classes=4) for each in (small, begun, mini))
+"""
+
+
+def test_few_photographs_are_advised_to_begin_with_a_trained_encoder():
+    told = child.run("-c", ADVICE, check=True).stdout
+    assert "random, and 4 classes teach little" in told
+    assert "--init_from=photos-conv4" in told
