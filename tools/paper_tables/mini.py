@@ -209,6 +209,7 @@ TABLES = DatasetTables(
         "egnn_walk": _ONE_SHOT,
         "classifier": _ONE_SHOT,
         "pretrained_prwn": _ALSO_CROWDED,
+        "pretrained_prwn_half": _ONE_SHOT,
         "pretrained_pn": _ALSO_CROWDED,
         "pretrained_pn_vat": _ONE_SHOT,
         "pretrained_prwn_distractors": _ONE_SHOT,

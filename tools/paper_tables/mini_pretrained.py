@@ -10,7 +10,7 @@ ORIGIN = "classifier"
 ROWS = (
     *("pretrained_prwn", "pretrained_pn", "pretrained_pn_all"),
     *("pretrained_prwn_distractors", "pretrained_masked_kmeans", "pretrained_pn_vat"),
-    *("pretrained_metagan", "pretrained_soft_kmeans"),
+    *("pretrained_prwn_half", "pretrained_metagan", "pretrained_soft_kmeans"),
 )
 GRAPH_ROWS = (
     *("pretrained_tpn", "pretrained_tpn_walk"),
@@ -31,6 +31,7 @@ _PRETRAINED = (
     ),
     Cell("PN_VAT", "pretrained_pn_vat", "none", {1: (49.18, 0.22), 5: (66.94, 0.20)}),
     Cell("PRWN", "pretrained_prwn", "none", {1: (50.89, 0.22), 5: (67.82, 0.19)}),
+    Cell("PRWN, published weight of the walk", "pretrained_prwn_half", "none", {}),
     Cell(
         "PN + semi-supervised inference",
         "pretrained_pn",
@@ -59,6 +60,12 @@ _PRETRAINED = (
         "pretrained_prwn",
         "refine",
         {1: (56.65, 0.24), 5: (69.65, 0.20)},
+    ),
+    Cell(
+        "PRWN, published weight of the walk, + semi-supervised inference",
+        "pretrained_prwn_half",
+        "refine",
+        {},
     ),
     Cell("PRWN + gate (ours)", "pretrained_prwn", "gate", {}),
     Cell("FEAT, trained with 1 shot", "feat_1shot", "none", {1: (53.97,)}),
