@@ -67,6 +67,7 @@ def test_the_python_of_the_readme(folder):
     assert (folder / "things.npz").exists()
 
 
+@pytest.mark.slow  # as that of the README, for longer
 def test_the_python_page(folder):
     code = "".join(blocks("docs/python.md", "python"))
     assert "stop=900" in code

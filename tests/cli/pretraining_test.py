@@ -69,6 +69,7 @@ def test_reloaded_it_scores_the_same(pretrained, data_dir, tmp_path):
     assert row["accuracy"] == stored["test"][0]["accuracy"]
 
 
+@pytest.mark.slow  # what begins with it is killed below
 def test_a_killed_pretraining_ends_with_the_same_bits(pretrained, data_dir, tmp_path):
     flags = pretraining(tmp_path, data_dir)
     killed = child.run("-m", "tests.faults.interfered", "8:SIGKILL", "train", *flags)

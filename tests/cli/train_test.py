@@ -174,6 +174,7 @@ def test_compare_shows_what_the_walk_adds(data_dir, tmp_path):
     assert stored["method"] == "pn"
 
 
+@pytest.mark.slow  # tests/training has what is the best, and where a run goes on
 def test_select_best_and_longer_run(data_dir, tmp_path):
     changes = {"select": "best"} | program.PLAIN
     flags = program.quick(tmp_path, data_dir, episodes=6, **changes)

@@ -109,8 +109,8 @@ def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
         ({"halve_at": "9,5"}, ["halve_at must be increasing"]),
         ({"deterministic": None, "xla": "step"}, ["--deterministic", "--xla=step"]),
         (
-            {"precision": "bfloat16", "conv_block": "fast"},
-            ["--precision=bfloat16", "--conv_block=fast", "--conv_block=auto"],
+            {"precision": "float16", "conv_block": "fast"},
+            ["--precision=float16", "--conv_block=fast", "--conv_block=auto"],
         ),
         ({"vat_epsilon": 3}, ["--vat_epsilon has no effect", "--vat_weight is 0"]),
         ({"method": "pn", "walk_steps": 7}, ["--walk_steps has no effect"]),

@@ -77,6 +77,7 @@ def test_row_01_a_killed_run_ends_as_the_unbroken_one(battered, finished):
     assert accuracy[0] == accuracy[1]
 
 
+@pytest.mark.slow  # tests/cli/train_test.py looks at the curves of a killed run
 def test_row_01_a_stop_between_two_reports_leaves_no_trace_in_the_curves(
     finished, data_dir, tmp_path, sandbox
 ):

@@ -228,6 +228,7 @@ def reproduce(*arguments: str) -> subprocess.CompletedProcess:
     return child.run(TOOLS / "reproduce.py", *arguments)
 
 
+@pytest.mark.slow  # its parts are tested above
 def test_the_command(tmp_path):
     result = reproduce(
         "toy",
