@@ -79,7 +79,8 @@ def main() -> None:
             replicas = _replicas(config, workers)
         if workers.is_chief:
             _claim(config, workdir, stores)
-            print(end=_advice(config, len(stores["train"].names)))
+            if not workdir.has_config:  # a run that goes on has its weights
+                print(end=_advice(config, len(stores["train"].names)))
 
     replicas = replicas or _replicas(config, workers)
     train = _train if workers.is_chief else _follow

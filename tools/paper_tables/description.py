@@ -105,6 +105,15 @@ class Situation(NamedTuple):
     task: Mapping[str, int | str]  # fields of an EpisodeSpec
 
 
+def situations(
+    tasks: Mapping[str, Mapping[str, int | str]],
+) -> tuple[Situation, ...]:
+    """Returns situations by their titles, without distractors unless they name them."""
+    return tuple(
+        Situation(title, {"distractors": 0} | task) for title, task in tasks.items()
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class DatasetTables:
     """The rows of one data set, what they answer, and where they lie.

@@ -11,8 +11,8 @@ from paper_tables.description import (
     DatasetTables,
     HigherWays,
     Published,
-    Situation,
     Table,
+    situations,
 )
 
 DISTRACTORS = 5
@@ -230,9 +230,8 @@ TABLES = DatasetTables(
     origins=dict.fromkeys(mini_pretrained.BEGUN, mini_pretrained.ORIGIN),
     short=True,
     inference_rows=("pretrained_prwn", "pretrained_pn"),
-    situations=tuple(
-        Situation(title, {"distractors": 0} | task)
-        for title, task in {
+    situations=situations(
+        {
             "clean": {},
             "5 distractor classes": {"distractors": DISTRACTORS},
             "15 distractor classes": {"distractors": 15},
@@ -245,6 +244,6 @@ TABLES = DatasetTables(
             "20-way": {"way": 20},
             "1-shot": {"shot": 1},
             "1-shot, 5 distractor classes": {"shot": 1, "distractors": DISTRACTORS},
-        }.items()
+        }
     ),
 )

@@ -9,8 +9,8 @@ from paper_tables.description import (
     Factor,
     HigherWays,
     Published,
-    Situation,
     Table,
+    situations,
 )
 
 DISTRACTORS = 5
@@ -206,9 +206,8 @@ TABLES = DatasetTables(
         "pn_seed2",
     ),
     # A class has 20 images, so where more are unlabelled, fewer are asked.
-    situations=tuple(
-        Situation(title, {"distractors": 0} | task)
-        for title, task in {
+    situations=situations(
+        {
             "clean": {},
             "5 distractor classes": {"distractors": DISTRACTORS},
             "15 distractor classes": {"distractors": 15},
@@ -222,6 +221,6 @@ TABLES = DatasetTables(
             "10 unlabelled a class": {"unlabeled": 10, "query": 9},
             "20-way": {"way": 20},
             "5-shot": {"shot": 5, "query": 10},
-        }.items()
+        }
     ),
 )
