@@ -116,7 +116,7 @@ def test_test_step_learns_nothing():
 
 def test_learns_an_episode_by_heart():
     model, data = build(), episode()
-    step = tf.function(model.train_step)
+    step = tf.function(model.train_step, autograph=False)
     for _ in range(40):
         model.reset_metrics()
         logs = step(data)
@@ -142,7 +142,7 @@ def test_fit_reports_the_mean_loss():
 )
 def test_two_kinds_of_episodes_in_one_process(xla):
     model = build(compiled=xla == "walk")
-    step = tf.function(model.train_step, jit_compile=xla == "step")
+    step = tf.function(model.train_step, autograph=False, jit_compile=xla == "step")
     for data in (episode(), episode(way=5, shot=1, query=3, unlabeled=6), episode()):
         assert np.isfinite(step(data)["loss"])
 
@@ -235,7 +235,11 @@ def test_every_term_at_once_on_a_kmeans_head(head_class, xla):
     model.build((None, 16, 16, 1))
     model.compile(optimizer=keras.optimizers.Adam(1e-2))
     model.optimizer.build(model.trainable_variables)
-    step = tf.function(model.train_step, jit_compile=True) if xla else model.train_step
+    step = (
+        tf.function(model.train_step, autograph=False, jit_compile=True)
+        if xla
+        else model.train_step
+    )
     logs = values(step(episode()))
     assert {name for term in EVERY_TERM for name in term.names} <= set(logs)
     assert np.isfinite(list(logs.values())).all()

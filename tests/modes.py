@@ -11,4 +11,4 @@ def run(mode: str, function: Callable, *arguments):
     """Calls `function` eagerly, in a graph, or compiled."""
     if mode == "eager":
         return function(*arguments)
-    return tf.function(function, jit_compile=mode == "xla")(*arguments)
+    return tf.function(function, autograph=False, jit_compile=mode == "xla")(*arguments)

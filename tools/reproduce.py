@@ -3,6 +3,7 @@
     python tools/reproduce.py omniglot
     python tools/reproduce.py mini --source=mini-imagenet/ --rows=prwn,pn
     python tools/reproduce.py photos --source=mini-imagenet/
+    python tools/reproduce.py own_photos --source=mini-imagenet/
     python tools/reproduce.py toy
     python tools/reproduce.py toy --help
 
@@ -15,6 +16,7 @@ import functools
 import sys
 
 from glyphs import command as glyphs
+from own_photos import command as own_photos
 from paper_tables import mini, omniglot
 from paper_tables.command import Command
 from photos import command as photos
@@ -28,6 +30,7 @@ EXPERIMENTS = {
     "omniglot": Command(omniglot.TABLES),
     "mini": Command(mini.TABLES),
     "photos": photos,
+    "own_photos": own_photos,
 }
 
 

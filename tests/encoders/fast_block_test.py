@@ -43,7 +43,7 @@ def arguments(images, channels=8, seed=0):
 def with_gradients(function, inputs):
     """The outputs, and the gradients of a random combination of the activations."""
 
-    @tf.function
+    @tf.function(autograph=False)
     def run(*inputs):
         with tf.GradientTape() as tape:
             tape.watch(inputs)

@@ -86,7 +86,9 @@ def test_moving_averages_are_those_of_training_without_it(fast, head_class):
     after = []
     for config in (CONFIG, None):
         model = build(Conv4(channels=4, fast=fast), head_class(), config=config)
-        step = tf.function(model.train_step) if fast else model.train_step
+        step = (
+            tf.function(model.train_step, autograph=False) if fast else model.train_step
+        )
         step(episode())
         after.append(averages(model))
     for found, expected in zip(*after, strict=True):

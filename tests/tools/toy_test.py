@@ -63,7 +63,7 @@ def test_quick_training_is_the_ordinary_one(data, outcomes, setting, model):
         stop=100,
     )
     # Compiled, too: Adam makes whole steps of gradients that are nothing but rounding.
-    step = tf.function(expected.train_step, jit_compile=True)
+    step = tf.function(expected.train_step, autograph=False, jit_compile=True)
     for episode in episodes:
         step(episode)
     [found] = outcomes(setting, (model,))

@@ -1,0 +1,148 @@
+"""What photographs of one's own teach, from random weights and from released ones.
+
+Each set is made, prepared, trained on and tried by the programs of its owner.
+"""
+
+import argparse
+import pathlib
+import shutil
+from typing import Any
+
+from own_photos import pictures
+from own_photos.pictures import Size
+from paper_tables import command, markdown, programs
+
+from prwn_tf import cli, files
+from prwn_tf.cli import define
+from prwn_tf.data import catalog
+from prwn_tf.precision import PRECISIONS
+
+ABOUT = "What few or many photographs of one's own teach, from mini-ImageNet's images."
+NOTES = pathlib.Path(__file__).with_name("notes.md")
+TABLE = "table.csv"
+MODEL = "photos-conv4"
+CLASSES, IMAGES = (4, 8, 20, 64), (5, 20, 60)
+FROZEN, SCRATCH, FURTHER = "frozen", "scratch", "further"
+# How a model is made of a set; frozen ones are not.
+TRAININGS = {
+    FURTHER: ("--flagfile=photos/finetune.flags",),
+    SCRATCH: ("--episodes=1000", "--halve_at=250,500,750"),
+}
+TRIAL = ("--split=test", "--way=5", "--shot=1,5", "--draws=60")
+COLUMNS = ("way", "classes", "images", "shot", "accuracy", "interval")
+COLUMNS += ("probability", "calibration_error", "auroc", "false_alarms")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the settings of the experiment."""
+    parser.add_argument("--output", default="results/own_photos", help="the table")
+    parser.add_argument("--runs", default="runs/own_photos", help="the runs themselves")
+    parser.add_argument("--source", help="the images, if they are not prepared")
+    parser.add_argument(
+        "--data_dir", default=define.DATA_DIR, help="folder of prepared data sets"
+    )
+    parser.add_argument("--precision", choices=PRECISIONS, help="as train's")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Makes and tries what is missing, and writes the table and its page."""
+    output, runs = cli.path(arguments.output), cli.path(arguments.runs)
+    data_dir = cli.path(arguments.data_dir)
+    command.prepare("mini", data_dir, arguments.source)
+    more = (f"--precision={arguments.precision}",) if arguments.precision else ()
+    sizes = [Size(classes, images) for images in IMAGES for classes in CLASSES]
+    for size in sizes:
+        _prepare(size, runs, data_dir)
+        for way, flags in TRAININGS.items():
+            _train(size, runs / f"{way}_{size.name}", (*flags, *more), data_dir)
+    _try(MODEL, sizes[0], runs / FROZEN, data_dir)
+    rows = [{"way": FROZEN, **row} for row in _tried(runs / FROZEN)]
+    for size in sizes:
+        about = {"classes": size.classes, "images": size.images}
+        for way in TRAININGS:
+            tried = _tried(runs / f"{way}_{size.name}")
+            rows += [{"way": way, **about, **row} for row in tried]
+    _write_table(rows, output / TABLE)
+    files.write_text(output / "README.md", page(rows))
+    print(f"see {output / 'README.md'}")
+
+
+def _prepare(size: Size, runs: pathlib.Path, data_dir: pathlib.Path) -> None:
+    """Makes a folder of photographs and the data set of it, unless it is there."""
+    dataset = f"folder:{size.name}"
+    if catalog.is_prepared(catalog.location(dataset, data_dir)):
+        return
+    folder = runs / "pictures" / size.name
+    shutil.rmtree(folder, ignore_errors=True)
+    cli.load_tensorflow()
+    pictures.write(catalog.open_prepared("mini", data_dir), size, folder)
+    source = f"--source={folder}"
+    programs.run("prepare", f"--dataset={dataset}", source, data_dir=data_dir)
+
+
+def _train(
+    size: Size, workdir: pathlib.Path, flags: tuple[str, ...], data_dir: pathlib.Path
+) -> None:
+    """Trains a model and tries it, unless it was tried."""
+    if not _trial(workdir).exists():
+        given = (f"--dataset=folder:{size.name}", *flags, f"--workdir={workdir}")
+        programs.run("train", *given, data_dir=data_dir)
+        _try(str(workdir), size, workdir, data_dir)
+
+
+def _try(model: str, size: Size, workdir: pathlib.Path, data_dir: pathlib.Path) -> None:
+    """Tries a model on the test classes, the same of every set, unless it was."""
+    if not _trial(workdir).exists():
+        workdir.mkdir(parents=True, exist_ok=True)
+        tool = str(command.ROOT / "tools" / "photo_trial.py")
+        asked = (f"--model={model}", f"--dataset=folder:{size.name}", *TRIAL)
+        asked += (f"--output={_trial(workdir)}",)
+        programs.run_python(tool, *asked, data_dir=data_dir)
+
+
+def _trial(workdir: pathlib.Path) -> pathlib.Path:
+    """Returns the file of a trial."""
+    return workdir / "trial.json"
+
+
+def _tried(workdir: pathlib.Path) -> list[dict[str, Any]]:
+    """Returns what came of a trial, a row for each number of examples."""
+    return files.read_json(_trial(workdir))["rows"]
+
+
+def _write_table(rows: list[dict[str, Any]], path: pathlib.Path) -> None:
+    """Writes all rows with a few digits more than the page has."""
+    cells = [[_digits(row.get(name, "")) for name in COLUMNS] for row in rows]
+    files.write_csv(path, COLUMNS, cells)
+
+
+def _digits(value: Any) -> Any:
+    """Returns a number with four digits behind the point."""
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """Returns the notes and the table of accuracies."""
+    header = ("classes", "images of each", "from random weights, 1 and 5 examples")
+    header += (f"trained further from `{MODEL}`",)
+    frozen = _cell(rows, way=FROZEN)
+    lines = [("none", "–", "–", f"as it is: {frozen}")]
+    for images in IMAGES:
+        for classes in CLASSES:
+            cells = [
+                _cell(rows, way=way, classes=classes, images=images)
+                for way in (SCRATCH, FURTHER)
+            ]
+            lines.append((classes, images, *cells))
+    return "\n".join(
+        [NOTES.read_text(encoding="utf-8"), markdown.table(header, lines), ""]
+    )
+
+
+def _cell(rows: list[dict[str, Any]], **wanted: Any) -> str:
+    """Returns the accuracies of a model with few and with more examples."""
+    return ", ".join(
+        f"{row['accuracy']:.1f} ± {row['interval']:.1f}"
+        for row in rows
+        if all(row.get(name) == value for name, value in wanted.items())
+    )
