@@ -13,12 +13,13 @@ tiered and folder continue where they stopped, the others are quick.
 """
 
 import dataclasses
+import pathlib
 import signal
 import sys
 
 from absl import flags
 
-from prwn_tf import cli
+from prwn_tf import cli, expectation
 from prwn_tf.cli import dataset, define
 from prwn_tf.config import FITS
 from prwn_tf.data import catalog, preparation
@@ -122,13 +123,21 @@ def main() -> None:
     print("\n".join(summary.lines(directory)))
     print(f"{FLAGS.dataset} is prepared and verified in {directory}")
     if not FLAGS.verify:
-        print("\n".join([*summary.held_out(directory), f"next: {_next_command()}"]))
+        print("\n".join([*summary.held_out(directory), *_advice(directory)]))
 
 
-def _next_command() -> str:
-    """Returns the command that trains on what was prepared."""
+def _advice(directory: pathlib.Path) -> list[str]:
+    """Returns what to expect of what was prepared, and the next command."""
     place = f" --data_dir={FLAGS.data_dir}" * FLAGS["data_dir"].present
-    return f"python -m prwn_tf.train --dataset={FLAGS.dataset}{place}"
+    command = f"python -m prwn_tf.train --dataset={FLAGS.dataset}{place}"
+    train = reader.open_dataset(directory)["train"]
+    if not expectation.concerns(FLAGS.dataset, train.image_shape):
+        return [f"next: {command}"]
+    return [
+        *expectation.lines(len(train.names), train.smallest),
+        f"so with photographs add {expectation.FURTHER_FLAGS} to this,",
+        f"next: {command}",
+    ]
 
 
 def _prepare() -> None:

@@ -14,6 +14,7 @@ MODELS = {
     "photos-conv4": "results/photos/conv4",
 }
 FLAGFILES = "flags"
+OWN_PHOTOS = "results/own_photos/table.csv"  # what photographs of one's own teach
 INSTALLED = "released_files"  # where the wheel has them, inside of the package
 _HERE = pathlib.Path(__file__).parent
 _ROOT = _HERE / INSTALLED if (_HERE / INSTALLED).is_dir() else _HERE.parent
@@ -45,9 +46,15 @@ def flagfile(name: str) -> str:
     return own
 
 
+def own_photos() -> pathlib.Path:
+    """Returns the table of what photographs of one's own teach."""
+    return _ROOT / OWN_PHOTOS
+
+
 def files(root: pathlib.Path) -> Iterator[pathlib.Path]:
     """Yields what a wheel carries, as paths below the root of the checkout."""
     yield from sorted((root / FLAGFILES).rglob("*.flags"))
+    yield root / OWN_PHOTOS
     for folder in MODELS.values():
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root / folder).as_posix()

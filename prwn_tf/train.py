@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import backbones, cli, dataset_names, methods, released
+from prwn_tf import backbones, cli, expectation, methods, released
 from prwn_tf.cli import configured, define, read
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
@@ -32,7 +32,6 @@ from prwn_tf.training.workdir import Workdir
 if TYPE_CHECKING:
     from prwn_tf.training.replicas import Replicas
 
-PHOTO_SHAPE, PHOTO_CLASSES = (84, 84, 3), 64  # that photos-conv4 takes, and has learned
 
 FLAGS = flags.FLAGS
 define.define_task_flags()
@@ -80,7 +79,7 @@ def main() -> None:
         if workers.is_chief:
             _claim(config, workdir, stores)
             if not workdir.has_config:  # a run that goes on has its weights
-                print(end=_advice(config, len(stores["train"].names)))
+                print(end=_advice(config, stores["train"]))
 
     replicas = replicas or _replicas(config, workers)
     train = _train if workers.is_chief else _follow
@@ -157,15 +156,20 @@ def _with_origin(
     return dataclasses.replace(config, init_from=origin)
 
 
-def _advice(config: TrainConfig, classes: int) -> str:
+def _advice(config: TrainConfig, train: reader.ClassStore) -> str:
     """Returns a line for who trains on few photographs with random weights, or none."""
-    own = dataset_names.kind(config.dataset) in ("folder", "tfds")
-    weak = own and config.encoder == "conv4" and classes < PHOTO_CLASSES
-    if not weak or config.init_from or config.image_shape != PHOTO_SHAPE:
+    classes = len(train.names)
+    photographs = expectation.concerns(config.dataset, config.image_shape)
+    known = config.init_from or config.encoder != "conv4"
+    if known or not photographs or classes >= expectation.MANY_CLASSES:
         return ""
-    return (
-        f"first weights:     random, and {classes} classes teach little; if these are "
-        "photographs,\n                   begin with --init_from=photos-conv4\n"
+    return "\n".join(
+        [
+            f"first weights:     random, and {classes} classes teach little",
+            *expectation.lines(classes, train.smallest),
+            f"so with photographs add {expectation.FURTHER_FLAGS}",
+            "",
+        ]
     )
 
 

@@ -101,22 +101,27 @@ def test_classes_of_two_images_alone_are_trained_on_without_a_walk():
 
 
 ADVICE = """
+import collections
 import dataclasses
 from prwn_tf import protocols, train
 from prwn_tf.origin import Origin
 from prwn_tf.task import Prepared, Task
+Store = collections.namedtuple("Store", "names smallest")
 own = protocols.protocol(Task("folder:pets", "prwn", prepared=Prepared()))
 own = dataclasses.replace(own, image_shape=(84, 84, 3))
 small = dataclasses.replace(own, image_shape=(28, 28, 1))
 begun = dataclasses.replace(own, init_from=Origin(sha256="12ab"))
 mini = protocols.protocol(Task("mini", "prwn"))
-print(train._advice(own, classes=4))
-assert not train._advice(own, classes=64)
-assert not any(train._advice(each, classes=4) for each in (small, begun, mini))
+four, many = (Store(["a"] * count, 20) for count in (4, 64))
+print(train._advice(own, four))
+assert not train._advice(own, many)
+assert not any(train._advice(each, four) for each in (small, begun, mini))
 """
 
 
 def test_few_photographs_are_advised_to_begin_with_a_trained_encoder():
     told = child.run("-c", ADVICE, check=True).stdout
     assert "random, and 4 classes teach little" in told
-    assert "--init_from=photos-conv4" in told
+    assert "4 classes of 20 images taught" in told
+    assert "add --flagfile=photos/finetune.flags" in told
+    assert max(map(len, told.splitlines())) <= 80

@@ -14,7 +14,7 @@ PACKAGE = pathlib.Path(__file__).parents[1] / "prwn_tf"
 # Each room may import the rooms before it, and itself.
 FLOW = (
     ("errors", "files", "released", "dataset_names"),
-    ("locks", "replacing"),
+    ("locks", "replacing", "expectation"),
     ("settings", "imports"),
     ("backbones",),
     ("parts", "head_parts", "spec", "optimizer", "own", "origin", "precision"),

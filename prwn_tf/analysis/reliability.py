@@ -8,6 +8,7 @@ import numpy as np
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.findings import Finding, Row
 from prwn_tf.analysis.settings import Settings
+from prwn_tf.analysis.styles import title
 from prwn_tf.analysis.subject import Subject
 from prwn_tf.evaluation import curves, report
 from prwn_tf.evaluation.evaluate import Evaluation, Evaluator
@@ -78,8 +79,10 @@ def _bins(evaluation: Evaluation) -> list[Row]:
 def draw(by_run: Mapping[str, Sequence[Evaluation]]) -> "Figure":
     """Draws a reliability diagram for each run, before and after temperature."""
     width = figures.PAGE if len(by_run) > 1 else figures.COLUMN
-    figure = figures.new_figure(width, 2.6 * -(-len(by_run) // 3))
-    grid = figure.subplots(-(-len(by_run) // 3), min(3, len(by_run)), squeeze=False)
+    columns = 2 if len(by_run) == 4 else min(3, len(by_run))
+    rows = -(-len(by_run) // columns)
+    figure = figures.new_figure(width, 2.6 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False)
     for axes, (label, evaluations) in zip(grid.flat, by_run.items(), strict=False):
         _draw_run(axes, label, [each for each in evaluations if each.adapt in DRAWN])
     for axes in grid.flat[len(by_run) :]:
@@ -116,7 +119,7 @@ def _draw_run(axes: "Axes", label: str, evaluations: Sequence[Evaluation]) -> No
                 label=f"{each.adapt}, {when}",
             )
     axes.set(
-        title=label,
+        title=title(label),
         xlabel="said to be likely (%)",
         ylabel="right (%)",
         xlim=(0, 102),

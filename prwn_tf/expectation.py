@@ -1,0 +1,91 @@
+"""What to expect of photographs of one's own, from a table that was measured.
+
+`tools/reproduce.py own_photos` makes it: a model learns from so many classes of so many
+images, from random weights or from released ones, and is then shown new classes.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from prwn_tf import dataset_names, files, released
+
+SHAPE = (84, 84, 3)  # of the images that were tried
+MANY_CLASSES = 64  # as many as the released model has learned
+MODEL = "photos-conv4"
+FURTHER_FLAGS = "--flagfile=photos/finetune.flags"
+WAYS = {
+    "frozen": f"{MODEL} as it is",
+    "further": f"{MODEL} trained further",
+    "scratch": "random weights, trained",
+}
+
+
+class Row(NamedTuple):
+    """One line of the table: a way to a model, what it learned from, what it can."""
+
+    way: str
+    classes: int  # 0: it learned from none
+    images: int  # of each class
+    shot: int
+    accuracy: float  # % right, of five new classes
+
+
+def concerns(dataset: str, image_shape: tuple[int, ...]) -> bool:
+    """Whether the images of a data set may be such photographs."""
+    own = dataset_names.kind(dataset) in ("folder", "tfds")
+    return own and tuple(image_shape) == SHAPE
+
+
+def lines(classes: int, images: int) -> list[str]:
+    """Returns what was measured with about so many classes and images of each."""
+    rows = nearest(_table(), classes, images)
+    size = next(f"{row.classes} classes of {row.images}" for row in rows if row.classes)
+    shots = sorted({row.shot for row in rows})
+    text = {
+        way: " and ".join(
+            f"{row.accuracy:.0f} %"
+            for shot in shots
+            for row in rows
+            if (row.way, row.shot) == (way, shot)
+        )
+        for way in WAYS
+    }
+    asked = " and ".join(map(str, shots))
+    return [
+        f"if these are photographs: {size} images taught what follows of five new",
+        f"classes, {asked} examples of each (results/own_photos):",
+        *(f"  {label:30} {text[way]}" for way, label in WAYS.items()),
+    ]
+
+
+def nearest(table: Iterable[Row], classes: int, images: int) -> list[Row]:
+    """Returns the rows of the nearest size, and those that depend on none."""
+    table = list(table)
+    sizes = {(row.classes, row.images) for row in table if row.classes}
+
+    def away(size: tuple[int, int]) -> float:
+        wanted = (max(1, classes), max(1, images))
+        return sum(
+            abs(math.log(there / here))
+            for there, here in zip(size, wanted, strict=True)
+        )
+
+    best = min(sizes, key=away)
+    return [row for row in table if (row.classes, row.images) in (best, (0, 0))]
+
+
+def _table() -> list[Row]:
+    """Returns the released table."""
+    header, *rows = files.read_csv(released.own_photos())
+    named = [dict(zip(header, row, strict=True)) for row in rows]
+    return [
+        Row(
+            way=row["way"],
+            classes=int(row["classes"] or 0),
+            images=int(row["images"] or 0),
+            shot=int(row["shot"]),
+            accuracy=float(row["accuracy"]),
+        )
+        for row in named
+    ]
