@@ -28,6 +28,7 @@ TRAININGS = {
     FURTHER: ("--flagfile=photos/finetune.flags",),
     SCRATCH: ("--episodes=1000", "--halve_at=250,500,750"),
 }
+TESTS = ("--eval_episodes=300",)  # the trial says more
 TRIAL = ("--split=test", "--way=5", "--shot=1,5", "--draws=60")
 COLUMNS = ("way", "classes", "images", "shot", "accuracy", "interval")
 COLUMNS += ("probability", "calibration_error", "auroc", "false_alarms")
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     for size in sizes:
         _prepare(size, runs, data_dir)
         for way, flags in TRAININGS.items():
-            _train(size, runs / f"{way}_{size.name}", (*flags, *more), data_dir)
+            _train(size, runs / f"{way}_{size.name}", (*flags, *TESTS, *more), data_dir)
     _try(MODEL, sizes[0], runs / FROZEN, data_dir)
     rows = [{"way": FROZEN, **row} for row in _tried(runs / FROZEN)]
     for size in sizes:
