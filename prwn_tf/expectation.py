@@ -38,7 +38,12 @@ def concerns(dataset: str, image_shape: tuple[int, ...]) -> bool:
 
 
 def lines(classes: int, images: int) -> list[str]:
-    """Returns what was measured with about so many classes and images of each."""
+    """Returns what was measured with about so many classes and images of each.
+
+    Nothing was while the table is being made.
+    """
+    if not released.own_photos().exists():
+        return []
     rows = nearest(_table(), classes, images)
     size = next(f"{row.classes} classes of {row.images}" for row in rows if row.classes)
     shots = sorted({row.shot for row in rows})
