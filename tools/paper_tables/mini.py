@@ -124,7 +124,7 @@ _WITH = (
 )
 # Rows are trained and tested with 5 shots, and tested with one as well. Those whose
 # own test has no distractors may be tested among them.
-_ONE_SHOT, _FIVE_SHOT = ({"shot": 1},), ({"shot": 5},)
+_ONE_SHOT = ({"shot": 1},)
 _ALSO_CROWDED = (
     *_ONE_SHOT,
     {"distractors": DISTRACTORS},
@@ -221,10 +221,8 @@ TABLES = DatasetTables(
         "pretrained_egnn": _ONE_SHOT,
         "pretrained_egnn_walk": _ONE_SHOT,
         "pretrained_metagan": _ONE_SHOT,
-        "feat_5shot": _ONE_SHOT,
-        "feat_walk_5shot": _ONE_SHOT,
-        "feat_1shot": _FIVE_SHOT,
-        "feat_walk_1shot": _FIVE_SHOT,
+        "pretrained_feat": _ONE_SHOT,
+        "pretrained_feat_walk": _ONE_SHOT,
         "metagan": _ONE_SHOT,
     },
     origins=dict.fromkeys(mini_pretrained.BEGUN, mini_pretrained.ORIGIN),

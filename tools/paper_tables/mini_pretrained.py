@@ -16,7 +16,7 @@ GRAPH_ROWS = (
     *("pretrained_tpn", "pretrained_tpn_walk"),
     *("pretrained_egnn", "pretrained_egnn_walk"),
 )
-FEAT_ROWS = ("feat_5shot", "feat_walk_5shot", "feat_1shot", "feat_walk_1shot")
+FEAT_ROWS = ("pretrained_feat", "pretrained_feat_walk")
 BEGUN = (*ROWS, *FEAT_ROWS, *GRAPH_ROWS)
 _PRETRAINED = (
     Cell("Linear layer, then prototypes", "classifier", "none", {}),
@@ -68,10 +68,8 @@ _PRETRAINED = (
         {},
     ),
     Cell("PRWN + gate (ours)", "pretrained_prwn", "gate", {}),
-    Cell("FEAT, trained with 1 shot", "feat_1shot", "none", {1: (53.97,)}),
-    Cell("FEAT, trained with 5 shots", "feat_5shot", "none", {5: (71.31,)}),
-    Cell("FEAT + walk, trained with 1 shot", "feat_walk_1shot", "none", {1: (54.18,)}),
-    Cell("FEAT + walk, trained with 5 shots", "feat_walk_5shot", "none", {5: (71.07,)}),
+    Cell("FEAT", "pretrained_feat", "none", {1: (53.97,), 5: (71.31,)}),
+    Cell("FEAT + walk", "pretrained_feat_walk", "none", {1: (54.18,), 5: (71.07,)}),
 )
 _PRETRAINED_CROWDED = (
     Cell(
