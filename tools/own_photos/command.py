@@ -26,10 +26,10 @@ FROZEN, SCRATCH, FURTHER = "frozen", "scratch", "further"
 # How a model is made of a set; frozen ones are not.
 TRAININGS = {
     FURTHER: ("--flagfile=photos/finetune.flags",),
-    SCRATCH: ("--episodes=1000", "--halve_at=250,500,750"),
+    SCRATCH: ("--episodes=800", "--halve_at=400,600"),
 }
 TESTS = ("--eval_episodes=300",)  # the trial says more
-TRIAL = ("--split=test", "--way=5", "--shot=1,5", "--draws=60")
+TRIAL = ("--split=test", "--way=5", "--shot=1,5", "--draws=40")
 COLUMNS = ("way", "classes", "images", "shot", "accuracy", "interval")
 COLUMNS += ("probability", "calibration_error", "auroc", "false_alarms")
 

@@ -15,7 +15,7 @@ import numpy as np
 from prwn_tf.data.store.reader import ClassStore
 
 NEW = 20  # classes to train on that the released model has not learned
-VALIDATION, TEST = 4, 12  # classes
+VALIDATION, TEST = 6, 10  # classes
 HELD_OUT_IMAGES = 60  # of each of those
 
 
