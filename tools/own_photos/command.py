@@ -15,13 +15,16 @@ from paper_tables import command, markdown, programs
 from prwn_tf import cli, files
 from prwn_tf.cli import define
 from prwn_tf.data import catalog
+from prwn_tf.errors import UserError
 from prwn_tf.precision import PRECISIONS
 
 ABOUT = "What few or many photographs of one's own teach, from mini-ImageNet's images."
 NOTES = pathlib.Path(__file__).with_name("notes.md")
 TABLE = "table.csv"
 MODEL = "photos-conv4"
-CLASSES, IMAGES = (4, 8, 20, 64), (5, 20, 60)
+SIZES = tuple(
+    Size(classes, images) for images in (5, 20, 60) for classes in (4, 8, 20, 64)
+)
 FROZEN, SCRATCH, FURTHER = "frozen", "scratch", "further"
 # How a model is made of a set; frozen ones are not.
 TRAININGS = {
@@ -43,22 +46,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data_dir", default=define.DATA_DIR, help="folder of prepared data sets"
     )
     parser.add_argument("--precision", choices=PRECISIONS, help="as train's")
+    names = ",".join(size.name for size in SIZES)
+    parser.add_argument(
+        "--sizes",
+        default=names,
+        help="classes and images of each, with commas: %(default)s",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Makes and tries what is missing, and writes the table and its page."""
     output, runs = cli.path(arguments.output), cli.path(arguments.runs)
     data_dir = cli.path(arguments.data_dir)
+    sizes = _asked(arguments.sizes)
     command.prepare("mini", data_dir, arguments.source)
     more = (f"--precision={arguments.precision}",) if arguments.precision else ()
-    sizes = [Size(classes, images) for images in IMAGES for classes in CLASSES]
     for size in sizes:
         _prepare(size, runs, data_dir)
         for way, flags in TRAININGS.items():
             _train(size, runs / f"{way}_{size.name}", (*flags, *TESTS, *more), data_dir)
     _try(MODEL, sizes[0], runs / FROZEN, data_dir)
     rows = [{"way": FROZEN, **row} for row in _tried(runs / FROZEN)]
-    for size in sizes:
+    for size in SIZES:
         about = {"classes": size.classes, "images": size.images}
         for way in TRAININGS:
             tried = _tried(runs / f"{way}_{size.name}")
@@ -66,6 +75,15 @@ def run(arguments: argparse.Namespace) -> None:
     _write_table(rows, output / TABLE)
     files.write_text(output / "README.md", page(rows))
     print(f"see {output / 'README.md'}")
+
+
+def _asked(names: str) -> list[Size]:
+    """Returns the sizes of that name."""
+    known = {size.name: size for size in SIZES}
+    unknown = [name for name in names.split(",") if name not in known]
+    if unknown:
+        raise UserError(f"--sizes: {unknown[0]!r} is none of {', '.join(known)}")
+    return [known[name] for name in names.split(",")]
 
 
 def _prepare(size: Size, runs: pathlib.Path, data_dir: pathlib.Path) -> None:
@@ -107,8 +125,9 @@ def _trial(workdir: pathlib.Path) -> pathlib.Path:
 
 
 def _tried(workdir: pathlib.Path) -> list[dict[str, Any]]:
-    """Returns what came of a trial, a row for each number of examples."""
-    return files.read_json(_trial(workdir))["rows"]
+    """Returns what came of a trial, a row for each number of examples; [] if not made."""
+    path = _trial(workdir)
+    return files.read_json(path)["rows"] if path.exists() else []
 
 
 def _write_table(rows: list[dict[str, Any]], path: pathlib.Path) -> None:
@@ -128,13 +147,10 @@ def page(rows: list[dict[str, Any]]) -> str:
     header += (f"trained further from `{MODEL}`",)
     frozen = _cell(rows, way=FROZEN)
     lines = [("none", "–", "–", f"as it is: {frozen}")]
-    for images in IMAGES:
-        for classes in CLASSES:
-            cells = [
-                _cell(rows, way=way, classes=classes, images=images)
-                for way in (SCRATCH, FURTHER)
-            ]
-            lines.append((classes, images, *cells))
+    for size in SIZES:
+        about = {"classes": size.classes, "images": size.images}
+        cells = [_cell(rows, way=way, **about) for way in (SCRATCH, FURTHER)]
+        lines.append((size.classes, size.images, *cells))
     return "\n".join(
         [NOTES.read_text(encoding="utf-8"), markdown.table(header, lines), ""]
     )
@@ -142,8 +158,9 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 def _cell(rows: list[dict[str, Any]], **wanted: Any) -> str:
     """Returns the accuracies of a model with few and with more examples."""
-    return ", ".join(
+    cells = [
         f"{row['accuracy']:.1f} ± {row['interval']:.1f}"
         for row in rows
         if all(row.get(name) == value for name, value in wanted.items())
-    )
+    ]
+    return ", ".join(cells) or markdown.NOT_RUN
