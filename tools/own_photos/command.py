@@ -125,7 +125,7 @@ def _trial(workdir: pathlib.Path) -> pathlib.Path:
 
 
 def _tried(workdir: pathlib.Path) -> list[dict[str, Any]]:
-    """Returns what came of a trial, a row for each number of examples; [] if not made."""
+    """Returns what came of a trial, a row for each number of examples, if made."""
     path = _trial(workdir)
     return files.read_json(path)["rows"] if path.exists() else []
 
