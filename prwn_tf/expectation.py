@@ -13,11 +13,22 @@ from prwn_tf import dataset_names, files, released
 SHAPE = (84, 84, 3)  # of the images that were tried
 MANY_CLASSES = 64  # as many as the released model has learned
 MODEL = "photos-conv4"
-FURTHER_FLAGS = "--flagfile=photos/finetune.flags"
+
+
+class Way(NamedTuple):
+    """A way to a model: what it is, and how it is gone."""
+
+    label: str
+    advice: str
+
+
 WAYS = {
-    "frozen": f"{MODEL} as it is",
-    "further": f"{MODEL} trained further",
-    "scratch": "random weights, trained",
+    "frozen": Way(
+        f"{MODEL} as it is",
+        f"without training: python -m prwn_tf.predict --model={MODEL}",
+    ),
+    "further": Way(f"{MODEL} trained further", "add --flagfile=photos/finetune.flags"),
+    "scratch": Way("random weights, trained", "train as the next command does"),
 }
 
 
@@ -47,20 +58,18 @@ def lines(classes: int, images: int) -> list[str]:
     rows = nearest(_table(), classes, images)
     size = next(f"{row.classes} classes of {row.images}" for row in rows if row.classes)
     shots = sorted({row.shot for row in rows})
-    text = {
-        way: " and ".join(
-            f"{row.accuracy:.0f} %"
-            for shot in shots
-            for row in rows
-            if (row.way, row.shot) == (way, shot)
-        )
-        for way in WAYS
-    }
-    asked = " and ".join(map(str, shots))
+    accuracy = {(row.way, row.shot): row.accuracy for row in rows}
+    ways = [name for name in WAYS if (name, shots[-1]) in accuracy]
+    best = max(ways, key=lambda name: accuracy[name, shots[-1]])
     return [
-        f"if these are photographs: {size} images taught what follows of five new",
-        f"classes, {asked} examples of each (results/own_photos):",
-        *(f"  {label:30} {text[way]}" for way, label in WAYS.items()),
+        f"photographs, by results/own_photos: {size} images taught this of",
+        f"five new classes, {' and '.join(map(str, shots))} examples of each:",
+        *(
+            f"  {WAYS[name].label:30}"
+            + " and".join(f"{accuracy[name, shot]:3.0f} %" for shot in shots)
+            for name in ways
+        ),
+        f"the best of them: {WAYS[best].advice}",
     ]
 
 

@@ -131,13 +131,10 @@ def _advice(directory: pathlib.Path) -> list[str]:
     place = f" --data_dir={FLAGS.data_dir}" * FLAGS["data_dir"].present
     command = f"python -m prwn_tf.train --dataset={FLAGS.dataset}{place}"
     train = reader.open_dataset(directory)["train"]
-    if not expectation.concerns(FLAGS.dataset, train.image_shape):
-        return [f"next: {command}"]
-    return [
-        *expectation.lines(len(train.names), train.smallest),
-        f"so with photographs add {expectation.FURTHER_FLAGS} to this,",
-        f"next: {command}",
-    ]
+    lines = []
+    if expectation.concerns(FLAGS.dataset, train.image_shape):
+        lines = expectation.lines(len(train.names), train.smallest)
+    return [*lines, f"next: {command}"]
 
 
 def _prepare() -> None:

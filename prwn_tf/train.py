@@ -167,7 +167,6 @@ def _advice(config: TrainConfig, train: reader.ClassStore) -> str:
         [
             f"first weights:     random, and {classes} classes teach little",
             *expectation.lines(classes, train.smallest),
-            f"so with photographs add {expectation.FURTHER_FLAGS}",
             "",
         ]
     )

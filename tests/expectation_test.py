@@ -1,7 +1,5 @@
 """What is said of photographs of one's own is what was measured with about as many."""
 
-import csv
-
 from prwn_tf import expectation, released
 from prwn_tf.expectation import Row
 
@@ -22,20 +20,37 @@ def test_the_nearest_size_counts_in_ratios():
     assert expectation.nearest(table(), 900, 900)[1][1:3] == (20, 60)
 
 
-def test_it_prints_the_digits_of_the_table():
-    with released.own_photos().open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    wanted = [
-        f"{float(row['accuracy']):.0f} %"
-        for row in rows
-        if row["way"] == "frozen"
-        or (row["classes"], row["images"], row["way"]) == ("8", "20", "scratch")
+TABLE = """way,classes,images,shot,accuracy,interval
+frozen,,,1,38.0,2
+frozen,,,5,51.6,2
+further,8,20,1,37.2,2
+further,8,20,5,52.7,2
+scratch,8,20,1,30.4,2
+scratch,8,20,5,39.1,2
+further,64,60,5,50.0,2
+scratch,64,60,5,56.0,2
+"""
+
+
+def test_it_prints_the_digits_of_the_table(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE, encoding="utf-8")
+    monkeypatch.setattr(released, "own_photos", lambda: path)
+    assert expectation.lines(9, 21) == [
+        "photographs, by results/own_photos: 8 classes of 20 images taught this of",
+        "five new classes, 1 and 5 examples of each:",
+        "  photos-conv4 as it is          38 % and 52 %",
+        "  photos-conv4 trained further   37 % and 53 %",
+        "  random weights, trained        30 % and 39 %",
+        "the best of them: add --flagfile=photos/finetune.flags",
     ]
-    text = "\n".join(expectation.lines(8, 20))
-    assert "8 classes of 20 images" in text
-    assert f"photos-conv4 as it is           {wanted[0]} and {wanted[1]}" in text
-    assert f"random weights, trained         {wanted[2]} and {wanted[3]}" in text
-    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_released_table_speaks_of_every_size():
+    for size in ((2, 1), (8, 20), (900, 900)):
+        text = expectation.lines(*size)
+        assert len(text) == 6
+        assert max(map(len, text)) <= 80
 
 
 def test_only_colour_images_of_ones_own_are_meant():
