@@ -9,8 +9,8 @@ import pytest
 from prwn_tf.errors import UserError
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "tools"))
-from own_photos import command, pictures  # noqa: E402
-from own_photos.pictures import Size  # noqa: E402
+from own_photos import command, pictures
+from own_photos.pictures import Size
 
 
 class Split(NamedTuple):
