@@ -23,10 +23,7 @@ class Way(NamedTuple):
 
 
 WAYS = {
-    "frozen": Way(
-        f"{MODEL} as it is",
-        f"without training: python -m prwn_tf.predict --model={MODEL}",
-    ),
+    "frozen": Way(f"{MODEL} as it is", f"no training, prwn predict --model={MODEL}"),
     "further": Way(f"{MODEL} trained further", "add --flagfile=photos/finetune.flags"),
     "scratch": Way("random weights, trained", "train as the next command does"),
 }

@@ -42,7 +42,7 @@ def installed(tmp_path_factory) -> pathlib.Path:
     """
     place = tmp_path_factory.mktemp("installed")
     source = place / "source"
-    for name in ("prwn_tf", "flags", "results/omniglot/prwn"):
+    for name in ("prwn_tf", "flags", "results/omniglot/prwn", "results/own_photos"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, ignore=ignored)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
@@ -76,14 +76,16 @@ def test_a_wheel_works_without_the_checkout(installed, tmp_path, data_dir):
         assert result.returncode == 0, result.stderr
         return result.stdout
 
+    said = "from prwn_tf import expectation as e; print(e.__file__, e.lines(8, 20))"
     where = subprocess.run(
-        [installed / "python", "-c", "import prwn_tf; print(prwn_tf.__file__)"],
+        [installed / "python", "-c", said],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
     )
     assert where.stdout.startswith(str(installed.parent))
+    assert "8 classes of 20 images" in where.stdout  # the table came along
     assert "predict" in run()
     run("sketch", "--output=sketches")
     folders = [f"--{name}=sketches/{name}" for name in ("support", "query")]
