@@ -18,9 +18,6 @@ gradient behind the ReLU, batch norm's gradient to y is
 
 where both sums run over the pool alone, because dz is zero elsewhere.
 
-It knows its gradient, and nobody asks for the gradient of that (VAT takes its search
-for a constant): so its parts are hidden from tapes, which would prepare for it.
-
 Of half precision are the images, the convolutions and what lies between them in memory.
 Sums, statistics and every pass over a tensor compute with the numbers of the scale.
 """
@@ -58,8 +55,7 @@ def fast_block(
     """
 
     @tf.custom_gradient
-    def block(*inputs):
-        images, kernel, scale, offset = map(tf.stop_gradient, inputs)
+    def block(images, kernel, scale, offset):
         sign = tf.where(scale < 0, -tf.ones_like(scale), tf.ones_like(scale))
         shift = tf.stop_gradient(pilot) * sign
         turned = kernel * tf.cast(sign, kernel.dtype)
@@ -76,7 +72,7 @@ def fast_block(
         activations = _activate(pooled, slope, offset - slope * mean)
 
         def gradient(d_activations, *unused):
-            dz = gate(activations, tf.stop_gradient(d_activations))
+            dz = gate(activations, d_activations)
             d_offset = _product_sum(exact, dz)
             d_scale = _product_sum(exact, dz, pooled) - mean * d_offset
             d_scale /= deviation

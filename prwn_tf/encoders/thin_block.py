@@ -42,8 +42,7 @@ def thin_block(
     """
 
     @tf.custom_gradient
-    def block(*inputs):
-        images, kernel, scale, offset = map(tf.stop_gradient, inputs)
+    def block(images, kernel, scale, offset):
         sign = tf.where(scale < 0, -tf.ones_like(scale), tf.ones_like(scale))
         turned = kernel * sign
         weights = tf.reshape(turned, [-1, turned.shape[-1]])  # [9 C, channels]
@@ -56,7 +55,7 @@ def thin_block(
         activations = _activate(images, turned, slope, offset - slope * mean)
 
         def gradient(d_activations, *unused):
-            dz = gate(activations, tf.stop_gradient(d_activations))
+            dz = gate(activations, d_activations)
             won, d_offset = _winning_patches(images, turned, dz)
             d_scale = tf.reduce_sum(weights * won, axis=0) - mean * d_offset
             d_scale /= deviation
