@@ -25,7 +25,7 @@ class Way(NamedTuple):
 WAYS = {
     "frozen": Way(f"{MODEL} as it is", f"no training, prwn predict --model={MODEL}"),
     "further": Way(f"{MODEL} trained further", "add --flagfile=photos/finetune.flags"),
-    "scratch": Way("random weights, trained", "train as the next command does"),
+    "scratch": Way("random weights, trained", "train from random weights"),
 }
 
 

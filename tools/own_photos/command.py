@@ -11,9 +11,9 @@ from typing import Any
 from own_photos import pictures
 from own_photos.pictures import Size
 from paper_tables import command, markdown, programs
+from photos.command import add_places, try_model
 
 from prwn_tf import cli, files
-from prwn_tf.cli import define
 from prwn_tf.data import catalog
 from prwn_tf.errors import UserError
 from prwn_tf.precision import PRECISIONS
@@ -39,12 +39,7 @@ COLUMNS += ("probability", "calibration_error", "auroc", "false_alarms")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the settings of the experiment."""
-    parser.add_argument("--output", default="results/own_photos", help="the table")
-    parser.add_argument("--runs", default="runs/own_photos", help="the runs themselves")
-    parser.add_argument("--source", help="the images, if they are not prepared")
-    parser.add_argument(
-        "--data_dir", default=define.DATA_DIR, help="folder of prepared data sets"
-    )
+    add_places(parser, "own_photos")
     parser.add_argument("--precision", choices=PRECISIONS, help="as train's")
     names = ",".join(size.name for size in SIZES)
     parser.add_argument(
@@ -106,17 +101,18 @@ def _train(
     if not _trial(workdir).exists():
         given = (f"--dataset=folder:{size.name}", *flags, f"--workdir={workdir}")
         programs.run("train", *given, data_dir=data_dir)
-        _try(str(workdir), size, workdir, data_dir)
+        _try(workdir, size, workdir, data_dir)
 
 
-def _try(model: str, size: Size, workdir: pathlib.Path, data_dir: pathlib.Path) -> None:
+def _try(
+    model: pathlib.Path | str,
+    size: Size,
+    workdir: pathlib.Path,
+    data_dir: pathlib.Path,
+) -> None:
     """Tries a model on the test classes, the same of every set, unless it was."""
-    if not _trial(workdir).exists():
-        workdir.mkdir(parents=True, exist_ok=True)
-        tool = str(command.ROOT / "tools" / "photo_trial.py")
-        asked = (f"--model={model}", f"--dataset=folder:{size.name}", *TRIAL)
-        asked += (f"--output={_trial(workdir)}",)
-        programs.run_python(tool, *asked, data_dir=data_dir)
+    asked = (f"--dataset=folder:{size.name}", *TRIAL)
+    try_model(model, _trial(workdir), *asked, data_dir=data_dir)
 
 
 def _trial(workdir: pathlib.Path) -> pathlib.Path:

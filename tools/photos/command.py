@@ -21,8 +21,13 @@ TRIED = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the settings of the experiment."""
-    parser.add_argument("--output", default="results/photos", help="the models")
-    parser.add_argument("--runs", default="runs/photos", help="the runs themselves")
+    add_places(parser, "photos")
+
+
+def add_places(parser: argparse.ArgumentParser, name: str) -> None:
+    """Adds where an experiment on photographs finds and leaves what."""
+    parser.add_argument("--output", default=f"results/{name}", help="what is released")
+    parser.add_argument("--runs", default=f"runs/{name}", help="the runs themselves")
     parser.add_argument("--source", help="the images, if they are not prepared")
     parser.add_argument(
         "--data_dir", default=define.DATA_DIR, help="folder of prepared data sets"
@@ -41,17 +46,23 @@ def run(arguments: argparse.Namespace) -> None:
             programs.run("train", flags, workdir, data_dir=data_dir)
             command.release(runs / name, output / name)
         for way in WAYS:
-            _try(output / name, way, data_dir)
+            model = output / name
+            try_model(model, model / _trial(way), f"--way={way}", data_dir=data_dir)
     files.write_text(output / "README.md", page(output))
     print(f"see {output / 'README.md'}")
 
 
-def _try(model: pathlib.Path, way: int, data_dir: pathlib.Path) -> None:
-    """Tries a model on so many classes, unless it was."""
-    output = model / _trial(way)
+def try_model(
+    model: pathlib.Path | str,
+    output: pathlib.Path,
+    *flags: str,
+    data_dir: pathlib.Path,
+) -> None:
+    """Tries a model as people use it, unless the file of its trial is there."""
     if not output.exists():
+        output.parent.mkdir(parents=True, exist_ok=True)
         tool = str(ROOT / "tools" / "photo_trial.py")
-        asked = (f"--model={model}", f"--way={way}", f"--output={output}")
+        asked = (f"--model={model}", *flags, f"--output={output}")
         programs.run_python(tool, *asked, data_dir=data_dir)
 
 
