@@ -130,3 +130,9 @@ class EgnnConfig(Part):
         "[0, 1)",
         methods=("egnn",),
     )
+    together: bool = setting(
+        False,
+        "EGNN: train by one graph that holds all queries, as a transductive test "
+        "does, instead of a graph for each.",
+        methods=("egnn",),
+    )

@@ -13,8 +13,8 @@ EDGE_WIDTHS = (2, 2, 1, 1)
 class Block(keras.layers.Layer):
     """Dense without bias -> batch norm -> leaky ReLU -> dropout of whole channels.
 
-    [P, C] -> [P, units]. Statistics are those of all P nodes or edges of a graph, and a
-    channel is left out of all of them.
+    [P, C] -> [P, units]. Statistics are those of all P nodes or edges of all graphs, and
+    a channel is left out of all of them.
     """
 
     def __init__(
@@ -75,7 +75,10 @@ class _Network(keras.layers.Layer):
 
 
 class NodeNetwork(_Network):
-    """New nodes from old ones and their neighbors: [V, D], [V, V, 2] -> [V, size]."""
+    """New nodes from old ones and their neighbors: [V, D], [V, V, 2] -> [V, size].
+
+    Of one graph or of several, [G, V, D] and [G, V, V, 2] or edges that all share.
+    """
 
     widths = NODE_WIDTHS
 
@@ -90,13 +93,15 @@ class NodeNetwork(_Network):
             tf.linalg.matmul(channel, nodes) for channel in tf.unstack(shares, axis=-1)
         )  # [V, D]
         features = tf.concat([nodes, alike, different], axis=-1)  # [V, 3 D]
+        leading = tf.shape(features)[:-1]
+        features = tf.reshape(features, [-1, features.shape[-1]])
         for block in self.blocks:
             features = block(features, training=training)
-        return features
+        return _unflatten(features, leading, nodes)
 
 
 class EdgeNetwork(_Network):
-    """How alike nodes are, as a logit: [V, size] -> [V, V]."""
+    """How alike nodes are, as a logit: [V, size] -> [V, V], of one graph or several."""
 
     widths = EDGE_WIDTHS
     drops_all = True
@@ -112,12 +117,12 @@ class EdgeNetwork(_Network):
         self.logit.build((None, self.blocks[-1].dense.units))
 
     def call(self, nodes: tf.Tensor, training: bool = False) -> tf.Tensor:
-        count = nodes.shape[0]
-        if not training and count is not None:
+        count = nodes.shape[-2]
+        if not training and count is not None and len(nodes.shape) == 2:
             return self._of_pairs(nodes, count)
-        gaps = tf.abs(nodes[:, None, :] - nodes[None, :, :])  # [V, V, size]
+        gaps = tf.abs(nodes[..., :, None, :] - nodes[..., None, :, :])  # [V, V, size]
         logits = self._logits(tf.reshape(gaps, [-1, self.size]), training)
-        return tf.reshape(logits, tf.shape(gaps)[:2])
+        return tf.reshape(logits, tf.shape(gaps)[:-1])
 
     def _of_pairs(self, nodes: tf.Tensor, count: int) -> tf.Tensor:
         """Returns the same in half the time, each pair once: [V, size] -> [V, V].
@@ -161,8 +166,16 @@ def row_shares(edges: tf.Tensor) -> tf.Tensor:
 
 def without_diagonal(edges: tf.Tensor) -> tf.Tensor:
     """Returns edges without those from a node to itself: [V, V, 2]."""
-    others = 1 - tf.eye(tf.shape(edges)[0], dtype=edges.dtype)
+    others = 1 - tf.eye(tf.shape(edges)[-2], dtype=edges.dtype)
     return edges * others[..., None]
+
+
+def _unflatten(features: tf.Tensor, leading: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+    """Returns rows by graph and node, whose numbers are those of `like`."""
+    size = features.shape[-1]
+    features = tf.reshape(features, tf.concat([leading, [size]], axis=0))
+    features.set_shape([*like.shape[:-1], size])
+    return features
 
 
 def _dense(

@@ -10,6 +10,10 @@ from their neighbors along both channels, and edges from their nodes:
 A query scores by its edges to the support. Unlabelled points are nodes whose edges
 start undecided; they are in no score and in no loss, unlike in the released code, which
 uses their hidden labels in both.
+
+Each query has a graph of its own, in training as at test. All queries of an episode may
+share one instead (`EgnnConfig.together`); but one query of each class, as the authors
+have, then tells which classes the others are of.
 """
 
 import tensorflow as tf
@@ -18,7 +22,7 @@ from prwn_tf.config import TrainConfig
 from prwn_tf.head_parts import EgnnConfig
 from prwn_tf.heads.base import Answer, EmbeddedEpisode
 from prwn_tf.heads.edge_layers import EdgeNetwork, NodeNetwork, update_edges
-from prwn_tf.heads.graph_head import GraphHead, nodes_of, support_labels
+from prwn_tf.heads.graph_head import GraphHead, labeled, nodes_of, support_labels
 from prwn_tf.heads.prototypes import mean_prototypes
 
 LAYERS = 3
@@ -49,19 +53,21 @@ def first_edges(labels: tf.Tensor, nodes: tf.Tensor) -> tf.Tensor:
 def query_edge_loss(
     edges: tf.Tensor, classes: tf.Tensor, asked: tf.Tensor
 ) -> tf.Tensor:
-    """Returns the cross entropy of edges that touch a query: [V, V, 2] -> [].
+    """Returns the cross entropy of edges that touch a query: [G, V, V, 2] -> [].
 
-    The mean over edges within a class plus the mean over those between classes.
+    The mean over edges within a class plus the mean over those between classes, of all
+    graphs.
 
     Args:
-        classes: [V], `UNKNOWN` for unlabelled points, whose edges do not count.
+        classes: [G, V], `UNKNOWN` for unlabelled points, whose edges do not count.
         asked: [V], whether a node is a query.
     """
     known = classes != UNKNOWN
-    counted = (known[:, None] & known[None, :]) & (asked[:, None] | asked[None, :])
-    same = classes[:, None] == classes[None, :]  # [V, V]
+    counted = known[..., :, None] & known[..., None, :]
+    counted &= asked[:, None] | asked[None, :]
+    same = classes[..., :, None] == classes[..., None, :]  # [G, V, V]
     # A channel is 1 minus the other one, and never 0.
-    alike, different = tf.unstack(-tf.math.log(edges), axis=-1)  # [V, V]
+    alike, different = tf.unstack(-tf.math.log(edges), axis=-1)  # [G, V, V]
     return _mean_where(alike, counted & same) + _mean_where(different, counted & ~same)
 
 
@@ -103,6 +109,7 @@ class EdgeHead(GraphHead):
     ):
         super().__init__(**options)
         config = EgnnConfig() if config is None else config
+        self.together = config.together
         # Attributes, because checkpoints do not see the layers in a list.
         for index in range(LAYERS):
             network = {
@@ -139,8 +146,11 @@ class EdgeHead(GraphHead):
     def edges(
         self, nodes: tf.Tensor, labels: tf.Tensor, training: bool = False
     ) -> list[tf.Tensor]:
-        """Returns the edges after each layer: [V, D], [L] -> three of [V, V, 2]."""
-        edges = first_edges(labels, tf.shape(nodes)[0])
+        """Returns the edges after each layer: [V, D], [L] -> three of [V, V, 2].
+
+        Of one graph, or of several with the same labels: [G, V, D] -> [G, V, V, 2].
+        """
+        edges = first_edges(labels, tf.shape(nodes)[-2])
         layers = []
         for node_network, edge_network in self.networks:
             nodes = node_network(nodes, edges, training=training)
@@ -152,7 +162,8 @@ class EdgeHead(GraphHead):
         prototypes = mean_prototypes(episode.support)
         if len(episode.support.shape) == 3:
             layers = self._edges_of(episode, training)
-            return Answer(_scores(layers[-1], episode), prototypes, own=layers)
+            own = [edges[None] for edges in layers]  # [1, V, V, 2] each
+            return Answer(_scores(layers[-1], episode), prototypes, own=own)
 
         joined = _joined(episode)
         scores = tf.map_fn(
@@ -162,6 +173,15 @@ class EdgeHead(GraphHead):
             fn_output_signature=tf.float32,
         )  # [E, Q, N]
         return Answer(_split(scores, episode), prototypes)
+
+    def answer_training(self, episode: EmbeddedEpisode) -> Answer:
+        if self.together:
+            return super().answer_training(episode)
+        known = support_labels(*episode.support.shape[-3:-1])
+        layers = self.edges(_graphs_of(episode), known, training=True)
+        way = episode.support.shape[-3]
+        scores = support_scores(layers[-1][..., 0], known, way, queries=1)  # [Q, 1, N]
+        return Answer(scores[:, 0], mean_prototypes(episode.support), own=layers)
 
     def answer_singly(self, episode: EmbeddedEpisode) -> Answer:
         scores = self._scores_singly(episode)
@@ -189,12 +209,19 @@ class EdgeHead(GraphHead):
     def loss(
         self, episode: EmbeddedEpisode, answer: Answer, labels: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Returns the mean of the layers' losses; of one graph of all queries."""
-        layers = answer.own or self._edges_of(episode)
-        points = tf.shape(episode.unlabeled)[-2]
+        """Returns the mean of the layers' losses, of the graphs that were trained.
+
+        At test, of one graph of all queries.
+        """
+        layers = answer.own or self.answer_together(episode, training=False).own
+        graphs, nodes = tf.unstack(tf.shape(layers[0])[:2])
         known = support_labels(*episode.support.shape[-3:-1])  # [NK]
-        classes = tf.concat([known, tf.fill([points], UNKNOWN), labels], axis=0)
-        asked = tf.range(tf.shape(classes)[0]) >= tf.shape(known)[0] + points  # [V]
+        hidden = tf.fill([tf.shape(episode.unlabeled)[-2]], UNKNOWN)  # [U]
+        given = tf.concat([known, hidden], axis=0)
+        asked = tf.range(nodes) >= tf.shape(given)[0]  # [V]
+        given = tf.tile(given[None], [graphs, 1])  # [G, NK + U]
+        labels = tf.reshape(labels, [graphs, -1])  # the queries of each graph
+        classes = tf.concat([given, labels], axis=1)  # [G, V]
         losses = [
             weight * query_edge_loss(edges, classes, asked)
             for weight, edges in zip(LAYER_WEIGHTS, layers, strict=True)
@@ -217,6 +244,14 @@ def _scores(edges: tf.Tensor, episode: EmbeddedEpisode) -> tf.Tensor:
     way, shot = episode.support.shape[-3:-1]
     queries = tf.shape(episode.queries)[-2]
     return support_scores(edges[..., 0], support_labels(way, shot), way, queries)
+
+
+def _graphs_of(episode: EmbeddedEpisode) -> tf.Tensor:
+    """Returns the nodes of a graph for each query: [Q, NK + U + 1, D]."""
+    shared = tf.concat([labeled(episode), episode.unlabeled], axis=0)  # [NK + U, D]
+    queries = tf.convert_to_tensor(episode.queries)[:, None]  # [Q, 1, D]
+    copies = tf.tile(shared[None], [tf.shape(queries)[0], 1, 1])
+    return tf.concat([copies, queries], axis=1)
 
 
 def _joined(episode: EmbeddedEpisode) -> EmbeddedEpisode:

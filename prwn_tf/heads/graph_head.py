@@ -16,7 +16,8 @@ TRANSDUCTIVE = "transductive"  # all queries in one graph, answered together
 
 
 class GraphHead(Head):
-    """A head that answers by a graph: in training by one that holds all queries.
+    """A head that answers by a graph: in training, if it does not say otherwise, by one
+    that holds all queries.
 
     All images of a training episode share their batch statistics, because its points
     are compared with one another, and at test all have the same statistics.
@@ -35,9 +36,11 @@ class GraphHead(Head):
         """Returns the answer of as many graphs as queries, each of which holds one."""
 
     def answer(self, episode: EmbeddedEpisode, training: bool = False) -> Answer:
-        if training:
-            return self.answer_together(episode, training)
-        return self.answer_singly(episode)
+        return self.answer_training(episode) if training else self.answer_singly(episode)
+
+    def answer_training(self, episode: EmbeddedEpisode) -> Answer:
+        """Returns the answer that is trained."""
+        return self.answer_together(episode, training=True)
 
     def classify(
         self, episode: EmbeddedEpisode, points: tf.Tensor, training: bool = False
@@ -47,7 +50,8 @@ class GraphHead(Head):
             return super().classify(episode, points, training)
         averages = self.non_trainable_variables
         before = [tf.identity(average) for average in averages]
-        scores = super().classify(episode, points, training)
+        asked = episode._replace(queries=points)  # they may be many: one graph of all
+        scores = self.answer_together(asked, training).scores
         for average, value in zip(averages, before, strict=True):
             average.assign(value)
         return scores

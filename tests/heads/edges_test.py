@@ -26,9 +26,9 @@ def episode(size=8) -> EmbeddedEpisode:
     return EmbeddedEpisode(points(3, 2, size), points(5, size), points(4, size))
 
 
-def built(dropout=0.0) -> EdgeHead:
+def built(together=False) -> EdgeHead:
     """A head whose weights and averages matter."""
-    head = EdgeHead(EgnnConfig(size=5, dropout=dropout))
+    head = EdgeHead(EgnnConfig(size=5, dropout=0.0, together=together))
     head.build((None, 8))
     for index, variable in enumerate(head.variables):
         if "seed" not in variable.path:
@@ -70,10 +70,11 @@ def expected_edges(head, embedded, training: bool, together: bool) -> list[np.nd
     )
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("mode", modes.MODES)
-def test_training_matches_oracle(mode):
-    head, embedded = built(), episode()
-    expected = expected_edges(head, embedded, training=True, together=True)
+def test_training_matches_oracle(mode, together):
+    head, embedded = built(together=together), episode()
+    expected = expected_edges(head, embedded, training=True, together=together)
 
     def ask(*parts):
         given = EmbeddedEpisode(*parts)
@@ -82,7 +83,7 @@ def test_training_matches_oracle(mode):
 
     scores, own, loss = modes.run(mode, ask, *map(tf.constant, embedded))
     for shown, layer in zip(own, expected, strict=True):
-        np.testing.assert_allclose(shown, layer[0], rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(shown, layer, rtol=1e-3, atol=1e-4)
     last = oracle.query_scores(expected[-1], KNOWN + HIDDEN, 3)
     np.testing.assert_allclose(scores, last, rtol=1e-3, atol=1e-4)
     total = oracle.episode_loss(expected, KNOWN + HIDDEN, LABELS)
