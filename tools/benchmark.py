@@ -33,7 +33,9 @@ import benchmark_report
 OUTPUT = flags.DEFINE_string("output", None, "File for the numbers, as JSON.")
 TURNS = flags.DEFINE_integer("turns", 9, "Turns of each competitor.", lower_bound=3)
 PARTS = flags.DEFINE_list(
-    "parts", ["steps", "parts", "walk"], "Any of: steps, parts, walk."
+    "parts",
+    ["steps", "parts", "photos", "walk"],
+    "Any of: steps, parts, photos, walk.",
 )
 MOST_POINTS = flags.DEFINE_integer("most_points", 100_000, "Longest walk, in points.")
 AGAINST = flags.DEFINE_string(
@@ -122,6 +124,10 @@ def main(argv: Sequence[str]) -> None:
 
         step = training_step(**dataclasses.asdict(WORKS["omniglot"]))
         report["parts"] = benchmark_parts.measure(step, program=__file__)
+    if "photos" in PARTS.value:
+        import benchmark_photos
+
+        report["photos"] = benchmark_photos.measure()
     if "walk" in PARTS.value:
         import benchmark_walk
 

@@ -9,10 +9,11 @@ def print_report(report: Mapping) -> None:
     print(f"\nmachine: {report['machine']}\n")
     for name, times in report.get("steps", {}).items():
         print_steps(name, times)
-    if "parts" in report:
+    measured = report.get("parts", {}) | report.get("photos", {})
+    if measured:
         print("| part | measured |")
         print("|---|---|")
-        for name, value in report["parts"].items():
+        for name, value in measured.items():
             print(f"| {name} | {value} |")
         print()
     if "walk" in report:

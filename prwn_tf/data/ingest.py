@@ -110,9 +110,9 @@ def _decoded_batches(
     group = max(BATCH, DECODED_BYTES // (decoder.size**2 * 3))
     for start in range(0, len(images), group):
         stop = min(start + group, len(images))
+        each = min(BATCH, -(-(stop - start) // WORKERS))  # so that all have work
         parts = [
-            range(first, min(first + BATCH, stop))
-            for first in range(start, stop, BATCH)
+            range(first, min(first + each, stop)) for first in range(start, stop, each)
         ]
         results = pool.map(decode, parts)
         for part, (pixels, problems) in zip(parts, results, strict=True):

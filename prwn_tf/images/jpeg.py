@@ -7,8 +7,9 @@ from collections.abc import Iterator
 START_OF_SCAN, END = 0xDA, 0xD9
 STANDALONE = (0x01, 0xD8)  # markers without content
 NO_FRAME = (0xC4, 0xC8, 0xCC)  # tables, among the markers of frames
-# In pixels a byte of 0xFF is followed by 0, or by the number of a restart.
-_MARKER = re.compile(rb"\xff+([^\x00\xff\xd0-\xd7])", re.DOTALL)
+# In pixels a byte of 0xFF is followed by 0, or by the number of a restart. Before a
+# marker it may be repeated; to look for several takes twenty times as long as for one.
+_MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])", re.DOTALL)
 
 
 def size_and_scans(content: bytes) -> tuple[int, int, int]:

@@ -198,14 +198,14 @@ def test_an_older_data_set_survives_a_failed_try(tmp_path, source):
 
 
 def interrupt(tmp_path, source):
-    """Stops an import after three of its classes."""
+    """Stops an import after three of its classes, of four images each."""
 
     class Interrupted(ingest.Decoder):
-        calls = 0
+        images = 0
 
         def __call__(self, contents):
-            Interrupted.calls += 1
-            if Interrupted.calls > 3:
+            Interrupted.images += len(contents)
+            if Interrupted.images > 12:
                 raise KeyboardInterrupt
             return super().__call__(contents)
 
