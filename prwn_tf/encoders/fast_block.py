@@ -22,10 +22,13 @@ Of half precision are the images, the convolutions and what lies between them in
 Sums, statistics and every pass over a tensor compute with the numbers of the scale.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
 import tensorflow as tf
+
+from prwn_tf.encoders import second_gradients
 
 
 class BlockOutput(NamedTuple):
@@ -53,6 +56,8 @@ def fast_block(
         pilot: [channels], a guess of the mean. Taken off first, it keeps the digits of
             a variance much smaller than the mean.
     """
+
+    plain = functools.partial(second_gradients.plain_block, epsilon=epsilon)
 
     @tf.custom_gradient
     def block(images, kernel, scale, offset):
@@ -82,7 +87,12 @@ def fast_block(
             d_images = convolution_gradient(dy, turned)
             d_kernel = kernel_gradient(images, kernel, dy)
             d_kernel *= tf.cast(sign, kernel.dtype)
-            return d_images, d_kernel, d_scale * sign, d_offset
+            return second_gradients.differentiable(
+                [d_images, d_kernel, d_scale * sign, d_offset],
+                [images, kernel, scale, offset],
+                d_activations,
+                plain,
+            )
 
         true_mean = (mean + tf.cast(shift, exact)) * sign
         return (activations, true_mean, variance), gradient

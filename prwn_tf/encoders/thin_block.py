@@ -15,8 +15,11 @@ as in `fast_block`, where the convolution y = wᵀx,
     Σ(dy x) = k Σ(dz x_winner) + c1 G w + c0 s,   Σ(dz y_winner) = wᵀ Σ(dz x_winner).
 """
 
+import functools
+
 import tensorflow as tf
 
+from prwn_tf.encoders import second_gradients
 from prwn_tf.encoders.fast_block import (
     BlockOutput,
     channel_sum,
@@ -40,6 +43,8 @@ def thin_block(
         kernel: [3, 3, C, channels], applied with stride 1 and SAME padding.
         scale, offset: [channels], batch norm's gamma and beta.
     """
+
+    plain = functools.partial(second_gradients.plain_block, epsilon=epsilon)
 
     @tf.custom_gradient
     def block(images, kernel, scale, offset):
@@ -69,7 +74,12 @@ def thin_block(
             c0 = -slope * d_offset - c1 * mean
             dy = unpool_gradient(y, dz, slope, c1 / count, c0 / count)
             d_images = convolution_gradient(dy, turned)
-            return d_images, d_kernel, d_scale * sign, d_offset
+            return second_gradients.differentiable(
+                [d_images, d_kernel, d_scale * sign, d_offset],
+                [images, kernel, scale, offset],
+                d_activations,
+                plain,
+            )
 
         return (activations, mean * sign, variance), gradient
 

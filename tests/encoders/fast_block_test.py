@@ -167,3 +167,29 @@ def test_block_of_constant_images_is_finite():
     block = ConvBlock(4, weight_decay=0.0, seed=0, fast=True)
     found = block(tf.ones([3, 8, 8, 1]), training=True)
     assert np.all(np.isfinite(found))
+
+
+def penalty_gradients(function, inputs):
+    """The gradients of how steep the activations are, as a gradient penalty has it."""
+    with tf.GradientTape() as outer:
+        outer.watch(inputs)
+        with tf.GradientTape() as inner:
+            inner.watch(inputs)
+            total = tf.reduce_sum(function(*inputs)[0] ** 3)
+        slopes = inner.gradient(total, inputs)
+        penalty = tf.add_n([tf.reduce_sum(slope**2) for slope in slopes])
+    return outer.gradient(penalty, inputs)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("kind", ["fast", "thin"])
+def test_gradients_of_gradients(kind, graph):
+    inputs = arguments(np.random.default_rng(0).normal(size=(3, 6, 6, 2)))
+    block = {
+        "fast": fast_block_from(0.3),
+        "thin": lambda *args: thin_block(*args, EPSILON),
+    }[kind]
+    run = tf.function(penalty_gradients, autograph=False) if graph else penalty_gradients
+    expected = penalty_gradients(plain_block, inputs)
+    for ours, theirs in zip(run(block, inputs), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
