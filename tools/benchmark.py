@@ -34,12 +34,15 @@ OUTPUT = flags.DEFINE_string("output", None, "File for the numbers, as JSON.")
 TURNS = flags.DEFINE_integer("turns", 9, "Turns of each competitor.", lower_bound=3)
 PARTS = flags.DEFINE_list(
     "parts",
-    ["steps", "parts", "photos", "walk"],
-    "Any of: steps, parts, photos, walk.",
+    ["steps", "blocks", "parts", "photos", "walk", "curves"],
+    "Any of: steps, blocks, parts, photos, walk, curves.",
 )
 MOST_POINTS = flags.DEFINE_integer("most_points", 100_000, "Longest walk, in points.")
 AGAINST = flags.DEFINE_string(
     "against", None, "Another checkout of the project, to compare steps with."
+)
+CURVES = flags.DEFINE_string(
+    "curves", None, "File for the table of the cost curves; their figure is redrawn."
 )
 WORKER = flags.DEFINE_string("worker", None, "For the program's own use.")
 
@@ -60,6 +63,7 @@ WORKS = {
     "omniglot": Work(28, 1, way=20, shot=1, query=1, unlabeled=10),
     "mini": Work(84, 3, way=5, shot=5, query=5, unlabeled=10),
 }
+IMAGES = pathlib.Path(__file__).resolve().parents[1] / "docs/images/cost"
 COUNTED = 2  # steps of a turn
 OTHER = "the other checkout"
 BFLOAT16 = "ours, bfloat16"
@@ -119,6 +123,13 @@ def main(argv: Sequence[str]) -> None:
     report = {"machine": _machine()}
     if "steps" in PARTS.value:
         report["steps"] = {name: _compare(name) for name in WORKS}
+    if "blocks" in PARTS.value:
+        import benchmark_blocks
+
+        work = WORKS["mini"]
+        report["blocks"] = benchmark_blocks.measure(
+            _images(work), _layers(work), _flops
+        )
     if "parts" in PARTS.value:
         import benchmark_parts
 
@@ -133,6 +144,12 @@ def main(argv: Sequence[str]) -> None:
 
         program = pathlib.Path(__file__).resolve()
         report["walk"] = benchmark_walk.measure(program, MOST_POINTS.value)
+    if "curves" in PARTS.value:
+        import benchmark_curves
+
+        report["curves"] = benchmark_curves.measure(training_step)
+        if CURVES.value:
+            benchmark_curves.write(report["curves"], pathlib.Path(CURVES.value), IMAGES)
     benchmark_report.print_report(report)
     if OUTPUT.value:
         pathlib.Path(OUTPUT.value).write_text(json.dumps(report, indent=2) + "\n")

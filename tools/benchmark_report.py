@@ -9,6 +9,8 @@ def print_report(report: Mapping) -> None:
     print(f"\nmachine: {report['machine']}\n")
     for name, times in report.get("steps", {}).items():
         print_steps(name, times)
+    if "blocks" in report:
+        print_blocks(report["blocks"])
     measured = report.get("parts", {}) | report.get("photos", {})
     if measured:
         print("| part | measured |")
@@ -18,6 +20,8 @@ def print_report(report: Mapping) -> None:
         print()
     if "walk" in report:
         print_walk(report["walk"])
+    if "curves" in report:
+        print_curves(report["curves"])
 
 
 def print_steps(work: str, times: Mapping[str, float]) -> None:
@@ -27,6 +31,16 @@ def print_steps(work: str, times: Mapping[str, float]) -> None:
     for competitor, milliseconds in times.items():
         ratio = milliseconds / times["ours"]
         print(f"| {competitor} | {milliseconds:.0f} | {ratio:.2f} |")
+    print()
+
+
+def print_blocks(rows: Sequence[Mapping]) -> None:
+    """Prints what each block of a mini step takes, and what its arithmetic would."""
+    print("| block of a mini step | ms | bfloat16, ms | arithmetic limit, ms |")
+    print("|---|---|---|---|")
+    for row in rows:
+        cells = (f"{row[name]:.0f}" for name in ("float32", "bfloat16", "limit"))
+        print(f"| {row['block']} | {' | '.join(cells)} |")
     print()
 
 
@@ -44,6 +58,18 @@ def print_walk(rows: Sequence[Mapping]) -> None:
             f"{row['seconds']:.3g} s | {growth} | {row['gigabytes']:.2f} GB |"
         )
         before = row
+
+
+def print_curves(rows: Sequence[Mapping]) -> None:
+    """Prints what a second is enough for as episodes grow."""
+    print("\n| episode with | images | training | test | images embedded |")
+    print("|---|---|---|---|---|")
+    for row in rows:
+        print(
+            f"| {row['factor']} {row['value']} | {row['images']} | "
+            f"{row['training']:.2f} a second | {row['evaluation']:.0f} a second | "
+            f"{row['embedding']:.0f} a second |"
+        )
 
 
 def _exponent(before: Mapping, after: Mapping) -> float:

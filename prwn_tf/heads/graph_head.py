@@ -36,7 +36,9 @@ class GraphHead(Head):
         """Returns the answer of as many graphs as queries, each of which holds one."""
 
     def answer(self, episode: EmbeddedEpisode, training: bool = False) -> Answer:
-        return self.answer_training(episode) if training else self.answer_singly(episode)
+        return (
+            self.answer_training(episode) if training else self.answer_singly(episode)
+        )
 
     def answer_training(self, episode: EmbeddedEpisode) -> Answer:
         """Returns the answer that is trained."""

@@ -189,7 +189,9 @@ def test_gradients_of_gradients(kind, graph):
         "fast": fast_block_from(0.3),
         "thin": lambda *args: thin_block(*args, EPSILON),
     }[kind]
-    run = tf.function(penalty_gradients, autograph=False) if graph else penalty_gradients
+    run = (
+        tf.function(penalty_gradients, autograph=False) if graph else penalty_gradients
+    )
     expected = penalty_gradients(plain_block, inputs)
     for ours, theirs in zip(run(block, inputs), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
