@@ -1,4 +1,4 @@
-"""How fast photographs are prepared, beside a loop that decodes them and nothing else."""
+"""How fast photographs are prepared, beside a loop that only decodes them."""
 
 import contextlib
 import io

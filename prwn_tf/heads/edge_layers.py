@@ -13,8 +13,8 @@ EDGE_WIDTHS = (2, 2, 1, 1)
 class Block(keras.layers.Layer):
     """Dense without bias -> batch norm -> leaky ReLU -> dropout of whole channels.
 
-    [P, C] -> [P, units]. Statistics are those of all P nodes or edges of all graphs, and
-    a channel is left out of all of them.
+    [P, C] -> [P, units]. Statistics are those of all P nodes or edges of all graphs,
+    and a channel is left out of all of them.
     """
 
     def __init__(
