@@ -190,7 +190,7 @@ def test_one_class(tmp_path):
 
 def test_two_classes(tmp_path):
     made.class_folders(tmp_path, ["cat", "dog"], images=30)
-    refused(tmp_path, "2 classes are too few .*takes 6; .*hold_out=images, or .*predict")
+    refused(tmp_path, "2 classes are too few .*takes 6; .*hold_out=images, or .*pred")
 
 
 def test_too_few_images_to_hold_out(tmp_path):
