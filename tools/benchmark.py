@@ -67,6 +67,7 @@ IMAGES = pathlib.Path(__file__).resolve().parents[1] / "docs/images/cost"
 COUNTED = 2  # steps of a turn
 OTHER = "the other checkout"
 BFLOAT16 = "ours, bfloat16"
+GENERATOR = "ours, with MetaGAN's generator"
 TORCH = ("torch nchw", "torch channels_last", "torch compile")
 
 
@@ -79,6 +80,7 @@ def training_step(
     unlabeled: int,
     conv_block: str = "auto",
     precision: str = "float32",
+    gan_weight: float = 0.0,
 ) -> Callable[[], float]:
     """Returns a PRWN training step on fixed images, which waits for its own end.
 
@@ -94,9 +96,11 @@ def training_step(
     from prwn_tf.training import loop
 
     spec = EpisodeSpec(way, shot, query, unlabeled)
+    config = _published()
     config = dataclasses.replace(
-        _published(),
+        config,
         train=spec,
+        gan=dataclasses.replace(config.gan, weight=gan_weight),
         image_shape=(size, size, channels),
         conv_block=conv_block,
         precision=precision,
@@ -109,7 +113,8 @@ def training_step(
         noise = tf.random.stateless_uniform(shape, [0, 1], 0, 256, tf.int32)
         return tf.cast(noise, tf.uint8)
 
-    episode = Episode(images(way, shot), images(way, query), images(way * unlabeled))
+    parts = images(way, shot), images(way, query), images(way * unlabeled)
+    episode = Episode(*parts, index=tf.constant(0))
     step = loop.compiled_step(model, config)
     return lambda: float(step(episode)["loss"])
 
@@ -161,6 +166,7 @@ def _compare(work: str) -> dict[str, float]:
     names = [
         "ours",
         BFLOAT16,
+        GENERATOR,
         "plain keras",
         *(TORCH if _has_torch() else ()),
         "convolution",
@@ -249,6 +255,8 @@ def _competitor(work: Work, name: str) -> Callable[[], object]:
         return training_step(**sizes)
     if name == BFLOAT16:
         return training_step(**sizes, precision="bfloat16")
+    if name == GENERATOR:
+        return training_step(**sizes, gan_weight=1.0)
     if name == "plain keras":
         return training_step(**sizes, conv_block="plain")
     if name == "convolution":

@@ -86,6 +86,12 @@ _PRETRAINED_CROWDED = (
         {1: (47.42, 0.33), 5: (62.62, 0.24)},
     ),
     Cell(
+        "PN + soft k-means, trained without them",
+        "pretrained_soft_kmeans",
+        "none",
+        {},
+    ),
+    Cell(
         "PN + masked soft k-means, trained without them",
         "pretrained_masked_kmeans",
         "none",
