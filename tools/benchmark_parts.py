@@ -68,7 +68,7 @@ def _walk_alone(step: float) -> dict[str, str]:
     """Forward and backward, for 20 prototypes and 200 points of 64 numbers."""
     prototypes, unlabeled = tf.random.normal([20, 64]), tf.random.normal([200, 64])
 
-    @tf.function
+    @tf.function(autograph=False)
     def walk():
         with tf.GradientTape() as tape:
             tape.watch([prototypes, unlabeled])
@@ -106,14 +106,14 @@ def _evaluation(store: store_lib.ClassStore) -> dict[str, str]:
     pool, spec = pools.whole(store, "test"), config.test
     evaluator, embed = Evaluator(pool, model.head, seed=0), Embedder(model)
     cached = _best(lambda: evaluator(embed(store), spec, PUBLISHED, 3000), times=2)
-    encode = tf.function(lambda images: model(images, training=False))
+    encode = tf.function(lambda images: model(images, training=False), autograph=False)
     episodes = iter(pipeline.episodes(store, pool, spec, 0, 0, 1000))
 
     def anew() -> None:
         """What an evaluation without the cache does for each episode and setting."""
         episode = next(episodes)
         for _ in PUBLISHED:
-            for part in episode:
+            for part in (episode.support, episode.query, episode.unlabeled):
                 encode(tf.reshape(part, [-1, *store.image_shape]))
 
     each = _best(anew, times=20)

@@ -15,10 +15,10 @@ import tensorflow as tf
 from prwn_tf.data import preparation
 from prwn_tf.images import decoding
 
-CLASSES, EACH = 8, 20
+CLASSES, EACH = 6, 60
 HEIGHT, WIDTH = 3000, 4000  # 12 megapixels
 SIZE = 84
-TURNS = 3
+TURNS = 2
 
 
 def measure() -> dict[str, str]:
