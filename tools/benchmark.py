@@ -34,8 +34,8 @@ OUTPUT = flags.DEFINE_string("output", None, "File for the numbers, as JSON.")
 TURNS = flags.DEFINE_integer("turns", 9, "Turns of each competitor.", lower_bound=3)
 PARTS = flags.DEFINE_list(
     "parts",
-    ["steps", "blocks", "parts", "photos", "walk", "curves"],
-    "Any of: steps, blocks, parts, photos, walk, curves.",
+    ["steps", "blocks", "parts", "photos", "resnet", "walk", "curves"],
+    "Any of: steps, blocks, parts, photos, resnet, walk, curves.",
 )
 MOST_POINTS = flags.DEFINE_integer("most_points", 100_000, "Longest walk, in points.")
 AGAINST = flags.DEFINE_string(
@@ -144,6 +144,10 @@ def main(argv: Sequence[str]) -> None:
         import benchmark_photos
 
         report["photos"] = benchmark_photos.measure()
+    if "resnet" in PARTS.value:
+        import benchmark_resnet
+
+        report["resnet"] = benchmark_resnet.measure()
     if "walk" in PARTS.value:
         import benchmark_walk
 
@@ -157,7 +161,12 @@ def main(argv: Sequence[str]) -> None:
             benchmark_curves.write(report["curves"], pathlib.Path(CURVES.value), IMAGES)
     benchmark_report.print_report(report)
     if OUTPUT.value:
-        pathlib.Path(OUTPUT.value).write_text(json.dumps(report, indent=2) + "\n")
+        path = pathlib.Path(OUTPUT.value)
+        earlier = json.loads(path.read_text()) if path.exists() else {}
+        # Parts that were measured before on such a machine stay.
+        if earlier.get("machine") == report["machine"]:
+            report = earlier | report
+        path.write_text(json.dumps(report, indent=2) + "\n")
         print(f"numbers written to {OUTPUT.value}")
 
 

@@ -7,8 +7,9 @@ goes to batch norm, ReLU, pool and their gradients, which compute little and mov
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import keras
 import tensorflow as tf
 
 from prwn_tf.encoders.conv_block import ConvBlock
@@ -36,13 +37,7 @@ def measure(
         for place, layer in enumerate(layers)
     }
     steps["limit"] = _convolution(images, *layers[1])
-    times = {name: [] for name in steps}
-    for _ in range(TURNS + 1):
-        for name, step in steps.items():
-            step()  # as in training, caches are its own
-            start = time.perf_counter()
-            step()
-            times[name].append(time.perf_counter() - start)
+    times = take_turns(steps, TURNS)
     medians = {name: 1e3 * statistics.median(each[1:]) for name, each in times.items()}
     rate = 1e3 * min(times["limit"]) / operations(images, *layers[1])
     rows = []
@@ -59,6 +54,20 @@ def measure(
     return rows
 
 
+def take_turns(
+    steps: Mapping[object, Callable[[], object]], turns: int
+) -> dict[object, list[float]]:
+    """Returns the seconds of each step, turn by turn, and a first turn to warm up."""
+    times = {name: [] for name in steps}
+    for _ in range(turns + 1):
+        for name, step in steps.items():
+            step()  # as in training, caches are its own
+            start = time.perf_counter()
+            step()
+            times[name].append(time.perf_counter() - start)
+    return times
+
+
 def _step(
     images: int, size: int, channels: int, precision: str, *, first: bool
 ) -> Callable[[], object]:
@@ -67,28 +76,34 @@ def _step(
         block = ConvBlock(CHANNELS, weight_decay=0.0, seed=0, fast=True)
         block.build((None, size, size, channels))
     kind = tf.float32 if first or precision == "float32" else tf.bfloat16
-    features = tf.random.stateless_uniform([images, size, size, channels], [0, 1])
-    features = tf.Variable(tf.cast(features, kind))
-    upstream = tf.random.stateless_normal(
-        [images, size // 2, size // 2, CHANNELS], [0, 1]
-    )
+    return training(block, (images, size, size, channels), kind, to_input=not first)
+
+
+def training(
+    layer: keras.layers.Layer,
+    shape: Sequence[int],
+    kind: tf.DType,
+    *,
+    to_input: bool,
+) -> Callable[[], object]:
+    """Returns forward and backward of a layer that is trained on noise.
+
+    Args:
+        to_input: whether the gradient goes on to what lies before the layer.
+    """
+    features = tf.Variable(tf.cast(tf.random.stateless_uniform(shape, [0, 1]), kind))
+    upstream = tf.random.stateless_normal(layer.compute_output_shape(shape), [0, 1])
 
     @tf.function(autograph=False)
     def step():
         given = tf.convert_to_tensor(features)
         with tf.GradientTape() as tape:
             tape.watch(given)
-            activations = block(given, training=True)
-        sources = (
-            block.trainable_variables
-            if first
-            else [
-                given,
-                *block.trainable_variables,
-            ]
-        )
+            activations = layer(given, training=True)
         gradients = tape.gradient(
-            activations, sources, tf.cast(upstream, activations.dtype)
+            activations,
+            [*([given] if to_input else []), *layer.trainable_variables],
+            tf.cast(upstream, activations.dtype),
         )
         # So that nothing is left out, and little is added.
         return [gradient[..., 0] for gradient in gradients]

@@ -11,7 +11,11 @@ def print_report(report: Mapping) -> None:
         print_steps(name, times)
     if "blocks" in report:
         print_blocks(report["blocks"])
-    measured = report.get("parts", {}) | report.get("photos", {})
+    measured = {
+        name: words
+        for part in ("parts", "photos", "resnet")
+        for name, words in report.get(part, {}).items()
+    }
     if measured:
         print("| part | measured |")
         print("|---|---|")

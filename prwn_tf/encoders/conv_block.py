@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from prwn_tf.encoders import averages
 from prwn_tf.encoders.fast_block import fast_block
 from prwn_tf.encoders.thin_block import thin_block
 
@@ -50,7 +51,9 @@ class ConvBlock(keras.layers.Layer):
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         if self.fast:
-            return self._train_fast(images) if training else self._infer_fast(images)
+            # A frozen batch norm answers in training as at test time.
+            learns = training and self.norm.trainable
+            return self._train_fast(images) if learns else self._infer_fast(images)
         features = self.norm(self.convolution(images), training=training)
         return tf.nn.max_pool2d(tf.nn.relu(features), 2, 2, "VALID")
 
@@ -65,22 +68,11 @@ class ConvBlock(keras.layers.Layer):
         else:
             pilot = tf.convert_to_tensor(norm.moving_mean)
             output = fast_block(images, *weights, pilot, norm.epsilon)
-        for average, batch in (
-            (norm.moving_mean, output.mean),
-            (norm.moving_variance, output.variance),
-        ):
-            average.assign(average * norm.momentum + batch * (1 - norm.momentum))
+        averages.move(norm, output.mean, output.variance)
         return tf.cast(output.activations, images.dtype)
 
     def _infer_fast(self, images: tf.Tensor) -> tf.Tensor:
-        """Returns activations with batch norm folded into the kernel and a bias."""
-        norm = self.norm
-        slope = norm.gamma * tf.math.rsqrt(norm.moving_variance + norm.epsilon)
-        # TensorFlow computes a convolution, its bias and its ReLU in one operation.
-        kernel = tf.cast(self.convolution.kernel, slope.dtype) * slope
-        bias = norm.beta - slope * norm.moving_mean
-        features = tf.nn.conv2d(images, tf.cast(kernel, images.dtype), 1, "SAME")
-        features = tf.nn.bias_add(features, tf.cast(bias, images.dtype))
+        features = averages.folded(self.convolution, self.norm, images)
         return tf.nn.max_pool2d(tf.nn.relu(features), 2, 2, "VALID")
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:

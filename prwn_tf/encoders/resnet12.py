@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.encoders import averages, fast_norm
 from prwn_tf.encoders.base import Encoder
 from prwn_tf.encoders.drop_block import DropBlock
 from prwn_tf.parts import ResNet12Config
@@ -25,6 +26,7 @@ class ResidualBlock(keras.layers.Layer):
     Args:
         weight_decay: w adds w / 2 * |kernel|^2 of every convolution to the losses.
         drop: what drops out behind the pool.
+        fast: compute the same function in a way arranged for a CPU.
     """
 
     def __init__(
@@ -33,10 +35,12 @@ class ResidualBlock(keras.layers.Layer):
         weight_decay: float,
         seed: int,
         drop: keras.layers.Layer,
+        fast: bool = False,
         **options,
     ):
         super().__init__(**options)
         self.channels = channels
+        self.fast = fast
         seeds = range((CONVOLUTIONS + 1) * seed, (CONVOLUTIONS + 1) * (seed + 1))
         # Attributes, because checkpoints do not see the layers in a list.
         for index in range(CONVOLUTIONS):
@@ -68,14 +72,31 @@ class ResidualBlock(keras.layers.Layer):
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         features = images
-        for index, (convolution, norm) in enumerate(self.main_path):
-            if index > 0:
-                features = tf.nn.leaky_relu(features, SLOPE)
+        *inner, last = self.main_path
+        for convolution, norm in inner:
+            features = self._apply(convolution, norm, features, SLOPE, training)
+        features = self._apply(*last, features, 1.0, training)
+        shortcut = (self.shortcut, self.shortcut_norm)
+        shortcut = self._apply(*shortcut, images, 1.0, training)
+        join = fast_norm.join if self.fast and training else fast_norm.plain_join
+        return self.drop(join(features, shortcut, SLOPE), training=training)
+
+    def _apply(
+        self,
+        convolution: keras.layers.Conv2D,
+        norm: keras.layers.BatchNormalization,
+        features: tf.Tensor,
+        slope: float,
+        training: bool,
+    ) -> tf.Tensor:
+        """Returns leaky_relu(batch_norm(convolution(features)))."""
+        if self.fast and training and norm.trainable:
+            return _train_fast(convolution, norm, features, slope)
+        if self.fast:
+            features = averages.folded(convolution, norm, features)
+        else:
             features = norm(convolution(features), training=training)
-        features += self.shortcut_norm(self.shortcut(images), training=training)
-        features = tf.nn.leaky_relu(features, SLOPE)
-        features = tf.nn.max_pool2d(features, 2, 2, "VALID")
-        return self.drop(features, training=training)
+        return features if slope == 1 else tf.nn.leaky_relu(features, slope)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         batch, height, width, _ = input_shape
@@ -90,6 +111,7 @@ class ResNet12(Encoder):
         widest: of the last block where the first has 64: 640 or 512.
         dropout: share dropped in the first two blocks; in the last two, of DropBlock.
         ramp: batches after which DropBlock drops that share.
+        fast: compute the same function in a way arranged for a CPU.
 
     Example:
         >>> ResNet12(channels=16)(tf.zeros([2, 84, 84, 3])).shape
@@ -106,6 +128,7 @@ class ResNet12(Encoder):
         widest: int = 640,
         dropout: float = 0.1,
         ramp: int = 40_000,
+        fast: bool = False,
         **options,
     ):
         super().__init__(**options)
@@ -117,7 +140,9 @@ class ResNet12(Encoder):
                 drop = DropBlock(dropout, ramp=ramp, seed=own_seed, name="drop")
             width = round(growth * channels)
             name = f"block_{index + 1}"
-            block = ResidualBlock(width, weight_decay, own_seed, drop, name=name)
+            block = ResidualBlock(
+                width, weight_decay, own_seed, drop, fast=fast, name=name
+            )
             setattr(self, name, block)
 
     @classmethod
@@ -131,6 +156,7 @@ class ResNet12(Encoder):
             own.widest,
             own.dropout,
             own.ramp,
+            fast=config.conv_block == "fast",
         )
 
     @property
@@ -152,6 +178,22 @@ class ResNet12(Encoder):
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         return input_shape[0], self.blocks[-1].channels
+
+
+def _train_fast(
+    convolution: keras.layers.Conv2D,
+    norm: keras.layers.BatchNormalization,
+    features: tf.Tensor,
+    slope: float,
+) -> tf.Tensor:
+    """Returns the same with fused passes, by batch statistics, which are averaged."""
+    weights = [tf.convert_to_tensor(w) for w in (norm.gamma, norm.beta)]
+    pilot = tf.convert_to_tensor(norm.moving_mean)
+    output = fast_norm.normalize(
+        convolution(features), *weights, pilot, norm.epsilon, slope
+    )
+    averages.move(norm, output.mean, output.variance)
+    return output.activations
 
 
 def _convolution(
