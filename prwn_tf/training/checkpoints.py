@@ -80,6 +80,14 @@ class Checkpoints:
         for select, kept in KEPT.items():
             checkpoint_files.drop(checkpoint_files.place(self._directory, select), kept)
 
+    def list_anew(self) -> None:
+        """Writes TensorFlow's lists from the checkpoints that are there.
+
+        Where the last save of a run was killed, no later one would mend them.
+        """
+        for select in KEPT:
+            _list_anew(checkpoint_files.place(self._directory, select))
+
     def restore(self, select: str = "last") -> weights.Restored:
         """Restores the newest readable checkpoint, or the "best" if it can be read."""
         return weights.first_readable(

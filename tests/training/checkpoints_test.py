@@ -232,6 +232,13 @@ def test_an_old_one_that_a_kill_kept_is_removed(saved):
     assert names == {"ckpt-2", "ckpt-3", "ckpt-4"}
 
 
+def test_a_list_that_a_kill_left_behind_is_made_anew(saved):
+    index = saved / "checkpoint"
+    index.write_text(index.read_text().replace("ckpt-4", "ckpt-3"))
+    Checkpoints(saved, build()).list_anew()
+    assert tf.train.latest_checkpoint(str(saved)) == str(saved / "ckpt-4")
+
+
 class Odd(Conv4):
     """An encoder with what `tf.train.Checkpoint` does not see: a list, random state."""
 
