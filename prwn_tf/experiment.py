@@ -83,6 +83,7 @@ class Experiment:
         self.checkpoints.remove_leftovers()
         if self.workdir.has_config:
             step = self.checkpoints.restore().step
+            self.checkpoints.list_anew()
             print(f"resuming {self.workdir.path} at step {step}")
             self._end_with_a_step(step)
             self.workdir.describe_again(self.config, step, flags_text)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 MODELS = {
     "omniglot-prwn": "results/omniglot/prwn",
     "photos-conv4": "results/photos/conv4",
+    "photos-resnet": "results/photos/resnet",
 }
 FLAGFILES = "flags"
 OWN_PHOTOS = "results/own_photos/table.csv"  # what photographs of one's own teach

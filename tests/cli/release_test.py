@@ -66,10 +66,12 @@ def test_analyses_take_it(released, data_dir, tmp_path):
 
 
 def test_training_is_not_taken_up_from_it(released, data_dir):
+    before = sorted((released / "checkpoints").rglob("*"))
     result = program.run("train", *program.quick(released, data_dir))
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     assert "checkpoints" in result.stderr.splitlines()[-1]
+    assert sorted((released / "checkpoints").rglob("*")) == before
 
 
 def test_summary_of_episodes(tmp_path):

@@ -44,11 +44,12 @@ def test_the_page_has_tests_and_trials(tmp_path):
     test = {"way": 5, "shot": 5, "adapt": "gate", "accuracy": 0.6251, "interval": 0.004}
     row = {"shot": 1, "accuracy": 48.26, "interval": 2.14, "probability": 50.1}
     row |= {"calibration_error": 4.26, "auroc": 0.7014, "false_alarms": 5.06}
-    (tmp_path / "conv4").mkdir()
     content = {"result.json": {"test": [test]}}
     content |= {f"trial_{way}way.json": {"rows": [row]} for way in command.WAYS}
-    for name, each in content.items():
-        (tmp_path / "conv4" / name).write_text(json.dumps(each))
+    for model in command.MODELS:
+        (tmp_path / model).mkdir()
+        for name, each in content.items():
+            (tmp_path / model / name).write_text(json.dumps(each))
     text = command.page(tmp_path)
     assert text.startswith("# Models that know photographs\n")
     assert "| `photos-conv4` | 5-way 5-shot | gate | 62.51 ± 0.40 |" in text

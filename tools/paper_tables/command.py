@@ -55,13 +55,7 @@ class Command:
             type=int,
             help="shorter training, to see that it works; needs --output and --runs",
         )
-        parser.add_argument(
-            "--precision",
-            choices=PRECISIONS,
-            default=PRECISIONS[0],
-            help="numbers that the encoder trains with; bfloat16 is faster on a CPU "
-            "that computes with it, and the page says which rows had it",
-        )
+        add_precision(parser)
         parser.add_argument(
             "--analyses", action="store_true", help="make the figures again as well"
         )
@@ -184,6 +178,17 @@ def _train(
         f"--precision={arguments.precision}",
         f"--workdir={workdir}",
         data_dir=data_dir,
+    )
+
+
+def add_precision(parser: argparse.ArgumentParser) -> None:
+    """Adds the precision of trainings."""
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=PRECISIONS[0],
+        help="numbers that the encoder trains with; bfloat16 is faster on a CPU that "
+        "computes with it, and the page says what was trained so",
     )
 
 

@@ -11,7 +11,10 @@ from prwn_tf.cli import define
 ABOUT = "The released models that know photographs, from mini-ImageNet's images."
 ROOT = pathlib.Path(__file__).parents[2]
 NOTES = pathlib.Path(__file__).with_name("notes.md")
-MODELS = ("conv4",)  # a flagfile in flags/photos, and a line in prwn_tf/released.py
+MODELS = (
+    "conv4",
+    "resnet",
+)  # a flagfile in flags/photos, and a line in prwn_tf/released.py
 WAYS = (3, 5)
 TRIED = (
     *("model", "classes", "examples", "accuracy (%)", "mean probability (%)"),
@@ -22,6 +25,7 @@ TRIED = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the settings of the experiment."""
     add_places(parser, "photos")
+    command.add_precision(parser)
 
 
 def add_places(parser: argparse.ArgumentParser, name: str) -> None:
@@ -42,8 +46,9 @@ def run(arguments: argparse.Namespace) -> None:
     for name in MODELS:
         if not (output / name / "result.json").exists():
             flags = f"--flagfile={ROOT / 'flags/photos' / name}.flags"
+            numbers = f"--precision={arguments.precision}"
             workdir = f"--workdir={runs / name}"
-            programs.run("train", flags, workdir, data_dir=data_dir)
+            programs.run("train", flags, numbers, workdir, data_dir=data_dir)
             command.release(runs / name, output / name)
         for way in WAYS:
             model = output / name

@@ -89,8 +89,8 @@ def _split_classes(paths_of: Mapping[str, list[str]], seed: int) -> list[RawClas
         raise UserError(
             f"{len(paths_of)} classes are too few to hold some out for validation and "
             f"test, which takes {needed}; hold out images of every class with "
-            "--hold_out=images, or give python -m prwn_tf.predict --model=photos-conv4 "
-            "(omniglot-prwn for drawings) a few examples of each"
+            "--hold_out=images, or give python -m prwn_tf.predict "
+            "--model=photos-resnet (omniglot-prwn for drawings) a few examples of each"
         )
     names = sorted(paths_of)
     places_of = _divided(len(names), seed, MIN_CLASSES)
