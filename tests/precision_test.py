@@ -1,5 +1,6 @@
 """Half precision ends with the embeddings, and is told where it is slow."""
 
+import functools
 import json
 
 import keras
@@ -22,6 +23,7 @@ def make_model(kind, method="prwn", **changes):
     return build.trainable_model(config), config
 
 
+@functools.cache  # those of float32 are compared with more than once
 def losses(kind, method="prwn", xla="off", **changes):
     """Returns the losses of two steps."""
     logs = train(make_config(method, xla, precision=kind, **changes))
@@ -62,7 +64,9 @@ def test_prwn_learns_alike(kind, block, steps):
     + [("float16", name) for name in ("tpn", "pn_vat", "metagan")],
 )
 def test_every_method_learns_alike(kind, method):
-    found, expected = losses(kind, method), losses("float32", method)
+    # What follows on an encoder does not know which it is; this one is soon traced.
+    found = losses(kind, method, encoder="mlp")
+    expected = losses("float32", method, encoder="mlp")
     # VAT looks for the worst change by a tiny one, which half precision rounds.
     close = 0.5 if "vat" in methods.METHODS[method].terms else 0.1
     assert found[0] == pytest.approx(expected[0], rel=close)

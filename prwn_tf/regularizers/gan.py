@@ -25,6 +25,7 @@ import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.encoders.policy import policy_of
 from prwn_tf.episodes.pipeline import Episode
 from prwn_tf.parts import GanConfig
 from prwn_tf.regularizers.base import Context, Regularizer, Terms
@@ -88,12 +89,13 @@ class Gan(Regularizer):
         image_shape: tuple[int, int, int],
         config: GanConfig | None = None,
         seed: int = 0,
+        policy: str = "float32",
         **options,
     ):
         super().__init__(config, **options)
         self._seed = seed
         self.generator = Generator(
-            image_shape, self.config.noise, self.config.channels, seed
+            image_shape, self.config.noise, self.config.channels, seed, policy
         )
         self.optimizer = keras.optimizers.Adam(
             self.config.rate, beta_1=self.config.beta_1, beta_2=self.config.beta_2
@@ -101,7 +103,8 @@ class Gan(Regularizer):
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> "Gan":
-        return cls(config.image_shape, config.gan, config.seed)
+        policy = policy_of(config.precision)
+        return cls(config.image_shape, config.gan, config.seed, policy)
 
     @property
     def own_variables(self) -> list[keras.Variable]:

@@ -23,6 +23,9 @@ import tensorflow as tf
 
 SMALLEST = 4  # pixels of the smallest map's longer side, at most
 SLOPE = 0.2  # of a leaky ReLU below zero
+# The five rows of a kernel over an enlarged map lie on three rows of the map itself.
+EVEN_ROWS = ((1, 1, 0, 0, 0), (0, 0, 1, 1, 0), (0, 0, 0, 0, 1))
+ODD_ROWS = ((1, 0, 0, 0, 0), (0, 1, 1, 0, 0), (0, 0, 0, 1, 1))
 
 
 def map_sizes(height: int, width: int) -> list[tuple[int, int]]:
@@ -42,6 +45,27 @@ def enlarged(maps: tf.Tensor, height: int, width: int) -> tf.Tensor:
     return doubled[:, :height, :width]
 
 
+def convolve_enlarged(maps: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    """Returns the convolution of maps twice as large with a kernel of 5x5.
+
+    Four pixels of an enlarged map are one of the map, so the sums of the kernel's
+    numbers that meet it are enough: a 3x3 kernel for each of the four, with a third of
+    the products.
+
+    Args:
+        maps: [B, h, w, C].
+        kernel: [5, 5, C, F].
+
+    Returns:
+        [B, 2h, 2w, F], zeros around the maps.
+    """
+    rows = tf.constant((EVEN_ROWS, ODD_ROWS), kernel.dtype)  # [2, 3, 5]
+    folded = tf.einsum("apu,bqv,uvcf->pqcabf", rows, rows, kernel)
+    folded = tf.reshape(folded, [3, 3, kernel.shape[2], 4 * kernel.shape[3]])
+    drawn = tf.nn.conv2d(maps, tf.cast(folded, maps.dtype), 1, "SAME")
+    return tf.nn.depth_to_space(drawn, 2)
+
+
 def normalized(features: tf.Tensor) -> tf.Tensor:
     """Returns features over their root mean square, each point's own: [..., C]."""
     square = tf.reduce_mean(tf.square(features), axis=-1, keepdims=True)
@@ -55,6 +79,7 @@ class Generator(keras.layers.Layer):
         image_shape: height, width and channels; one side is longer than `SMALLEST`.
         noise: random numbers behind an image.
         channels: a fourth of the channels of the smallest maps.
+        policy: what its convolutions compute with; all else is float32.
 
     Example:
         >>> generator = Generator((28, 28, 1))
@@ -68,6 +93,7 @@ class Generator(keras.layers.Layer):
         noise: int = 100,
         channels: int = 64,
         seed: int = 0,
+        policy: str = "float32",
         **options,
     ):
         super().__init__(**{"dtype": "float32"} | options)
@@ -79,9 +105,9 @@ class Generator(keras.layers.Layer):
         depth = len(sizes)
         self._first_shape = (*self._sizes[0], self._width(0))
         seeds = itertools.count((3 * depth + 2) * seed)
-        self.task_layer = _dense(self._width(0), next(seeds), "task")
+        self.task_layer = _dense(self._width(0), next(seeds), policy, "task")
         self.first_layer = _dense(
-            math.prod(self._first_shape), next(seeds), "first_map"
+            math.prod(self._first_shape), next(seeds), policy, "first_map"
         )
         # Attributes, because checkpoints do not see the layers in a list.
         for place in range(depth):
@@ -92,7 +118,7 @@ class Generator(keras.layers.Layer):
                 ("halve", width, 3, 2),
                 ("draw", drawn, 5, 1),
             ):
-                layer = _convolution(filters, kernel, stride, next(seeds))
+                layer = _convolution(filters, kernel, stride, next(seeds), policy)
                 setattr(self, f"{name}_{place + 1}", layer)
 
     def _width(self, halvings: int) -> int:
@@ -128,10 +154,7 @@ class Generator(keras.layers.Layer):
         maps = _apply(self.first_layer, features)
         maps = tf.reshape(maps, [-1, *self._first_shape])
         for layer, size in zip(self._named("draw"), self._sizes, strict=True):
-            maps = normalized(_leaky(maps))
-            if size != self._sizes[0]:
-                maps = enlarged(maps, *size)
-            maps = _apply(layer, maps)
+            maps = _draw(layer, normalized(_leaky(maps)), size)
         return (tf.tanh(maps) + 1) / 2  # [G, H, W, C]
 
     def task(self, support: tf.Tensor) -> tf.Tensor:
@@ -149,19 +172,37 @@ def _leaky(features: tf.Tensor) -> tf.Tensor:
 
 
 def _apply(layer: keras.layers.Layer, features: tf.Tensor) -> tf.Tensor:
-    """Returns a layer's output with its kernel scaled by He's rule when it is used."""
-    inputs = math.prod(layer.kernel.shape[:-1])
-    return layer(features * math.sqrt(2 / inputs))
+    """Returns a layer's output, in float32, with its kernel scaled when it is used."""
+    return tf.cast(layer(features * _he_scale(layer)), tf.float32)
 
 
-def _dense(units: int, seed: int, name: str) -> keras.layers.Dense:
+def _draw(
+    layer: keras.layers.Conv2D, maps: tf.Tensor, size: tuple[int, int]
+) -> tf.Tensor:
+    """Returns what a layer draws on maps, which are enlarged to its size."""
+    height, width = maps.shape[1:3]
+    if size == (height, width):
+        return _apply(layer, maps)
+    if size != (2 * height, 2 * width):  # zeros lie around what is cut
+        return _apply(layer, enlarged(maps, *size))
+    maps = tf.cast(maps * _he_scale(layer), layer.compute_dtype)
+    drawn = convolve_enlarged(maps, tf.convert_to_tensor(layer.kernel))
+    return tf.cast(drawn, tf.float32) + layer.bias
+
+
+def _he_scale(layer: keras.layers.Layer) -> float:
+    """Returns what He's rule scales a layer's kernel by."""
+    return math.sqrt(2 / math.prod(layer.kernel.shape[:-1]))
+
+
+def _dense(units: int, seed: int, policy: str, name: str) -> keras.layers.Dense:
     return keras.layers.Dense(
-        units, kernel_initializer=_normal(seed), dtype="float32", name=name
+        units, kernel_initializer=_normal(seed), dtype=policy, name=name
     )
 
 
 def _convolution(
-    filters: int, kernel: int, stride: int, seed: int
+    filters: int, kernel: int, stride: int, seed: int, policy: str
 ) -> keras.layers.Conv2D:
     return keras.layers.Conv2D(
         filters,
@@ -169,7 +210,7 @@ def _convolution(
         stride,
         padding="same",
         kernel_initializer=_normal(seed),
-        dtype="float32",
+        dtype=policy,
     )
 
 

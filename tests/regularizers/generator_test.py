@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from prwn_tf.regularizers.generator import Generator, enlarged, map_sizes
+from prwn_tf.regularizers.generator import (
+    Generator,
+    convolve_enlarged,
+    enlarged,
+    map_sizes,
+)
 from tests import modes
 
 
@@ -34,11 +39,45 @@ def test_enlarged_by_two_and_cut():
     np.testing.assert_array_equal(found, [[0, 0, 1], [0, 0, 1], [2, 2, 3], [2, 2, 3]])
 
 
+@pytest.mark.parametrize("mode", modes.MODES)
+def test_an_enlarged_map_is_convolved_without_being_made(mode):
+    rng = np.random.default_rng(0)
+    maps, kernel = rng.normal(size=(2, 3, 4, 2)), rng.normal(size=(5, 5, 2, 3))
+
+    def gradients(convolve):
+        def both(maps, kernel):
+            with tf.GradientTape() as tape:
+                tape.watch([maps, kernel])
+                drawn = convolve(maps, kernel)
+                loss = tf.reduce_sum(tf.sin(drawn))
+            return drawn, *tape.gradient(loss, [maps, kernel])
+
+        return modes.run(mode, both, tf.constant(maps), tf.constant(kernel))
+
+    expected = gradients(
+        lambda maps, kernel: tf.nn.conv2d(enlarged(maps, 6, 8), kernel, 1, "SAME")
+    )
+    found = gradients(convolve_enlarged)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(8, 8, 1), (9, 20, 3), (28, 28, 1), (33, 33, 2)])
 def test_any_size(shape):
     drawn = build(shape)(images(shape=shape), noise())
     assert drawn.shape == (5, *shape)
     assert 0 <= np.min(drawn) < np.max(drawn) <= 1
+
+
+def test_half_precision_rounds_and_nothing_else():
+    rounded = Generator((28, 28, 1), channels=4, policy="mixed_bfloat16")
+    rounded.build()
+    exact = Generator((28, 28, 1), channels=4)
+    exact.build()
+    given = images(shape=(28, 28, 1)), tf.random.stateless_normal([5, 100], [0, 0])
+    assert rounded(*given).dtype == tf.float32
+    gap = np.abs(rounded(*given) - exact(*given))
+    assert 0 < gap.max() < 0.1
 
 
 def test_its_sizes_at_28_pixels_are_those_described():
