@@ -24,7 +24,7 @@ from prwn_tf.walk import losses
 def association_losses(
     labeled: tf.Tensor,
     unlabeled: tf.Tensor,
-    similarity: graph_lib.Similarity = graph_lib.dot_product,
+    similarity: graph_lib.Similarity = graph_lib.dot_product_with,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns walker and visit loss of labelled [N, K, D], unlabelled [U, D] points."""
     way, count, size = labeled.shape

@@ -4,6 +4,8 @@ Ayyad, Li, Muaz, Albarqouni and Elhoseiny, "Semi-supervised few-shot learning wi
 prototypical random walks", AAAI 2021.
 """
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
@@ -53,7 +55,7 @@ class Walk(Regularizer):
         graph = {
             "smoothing": config.smoothing,
             "self_loop_penalty": config.self_loop_penalty,
-            "similarity": self._nearness,
+            "similarity": self._nearness_to,
         }
         points, steps = (prototypes, unlabeled), (config.steps, config.decay)
         if config.nowhere:
@@ -87,6 +89,7 @@ class Walk(Regularizer):
         least = max(self.config.smoothing, LEAST_STAY)
         return tf.stop_gradient(least + (1 - least) * tf.reduce_sum(weights, axis=-1))
 
-    def _nearness(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-        """Returns negative squared distances over the temperature: -> [A, B]."""
-        return graph_lib.nearness(a, b) / self.config.temperature
+    def _nearness_to(self, points: tf.Tensor) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Returns the function of others that gives nearness over the temperature."""
+        nearness = graph_lib.nearness_to(points)
+        return lambda others: nearness(others) / self.config.temperature

@@ -12,9 +12,12 @@ from typing import NamedTuple
 import tensorflow as tf
 
 FAR = 0.999  # of the squared norm in the mean; distances have three digits less there
-# Two sets of points -> how strongly each of one is drawn to each of the other:
-# [A, D], [B, D] -> [A, B].
-Similarity = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+# Points [B, D] -> how strongly others are drawn to each of them, [A, D] -> [A, B]. What
+# depends on the points alone is computed once, for any number of others.
+Similarity = Callable[[tf.Tensor], Callable[[tf.Tensor], tf.Tensor]]
+# Points to step from [R, D] and their places among all points [R] -> logarithms of
+# their steps: [R, U].
+LogRows = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 class LogTransitions(NamedTuple):
@@ -35,12 +38,22 @@ class Transitions(NamedTuple):
 
 def squared_distance(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     """Returns squared distances between two sets: [A, D], [B, D] -> [A, B]."""
-    middle = _far_middle(b)
-    a, b = a - middle, b - middle
-    a_norm = tf.reduce_sum(a * a, axis=-1)[..., :, None]  # [A, 1]
-    b_norm = tf.reduce_sum(b * b, axis=-1)[..., None, :]  # [1, B]
-    product = tf.linalg.matmul(a, b, transpose_b=True)  # [A, B]
-    return tf.maximum(a_norm + b_norm - 2 * product, 0)
+    return squared_distance_to(b)(a)
+
+
+def squared_distance_to(points: tf.Tensor) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Returns the function of others that gives their squared distances to points."""
+    middle = _far_middle(points)
+    points = points - middle
+    norm = tf.reduce_sum(points * points, axis=-1)[..., None, :]  # [1, B]
+
+    def distance(others: tf.Tensor) -> tf.Tensor:
+        others = others - middle
+        own_norm = tf.reduce_sum(others * others, axis=-1)[..., :, None]  # [A, 1]
+        product = tf.linalg.matmul(others, points, transpose_b=True)  # [A, B]
+        return tf.maximum(own_norm + norm - 2 * product, 0)
+
+    return distance
 
 
 def _far_middle(points: tf.Tensor) -> tf.Tensor:
@@ -62,9 +75,15 @@ def nearness(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     return -squared_distance(a, b)
 
 
-def dot_product(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """Returns the similarity of learning by association: [A, D], [B, D] -> [A, B]."""
-    return tf.linalg.matmul(a, b, transpose_b=True)
+def nearness_to(points: tf.Tensor) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Returns the function of others that gives their nearness to points."""
+    distance = squared_distance_to(points)
+    return lambda others: -distance(others)
+
+
+def dot_product_with(points: tf.Tensor) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Returns the function of others that gives the similarity of association."""
+    return lambda others: tf.linalg.matmul(others, points, transpose_b=True)
 
 
 def log_transitions(
@@ -72,7 +91,7 @@ def log_transitions(
     unlabeled: tf.Tensor,
     smoothing: float = 0.1,
     self_loop_penalty: float = 1e9,
-    similarity: Similarity = nearness,
+    similarity: Similarity = nearness_to,
 ) -> LogTransitions:
     """Returns the graph whose steps go by similarity: [N, D], [U, D] -> graph.
 
@@ -81,7 +100,7 @@ def log_transitions(
     """
     leave, arrive = log_outer_steps(prototypes, unlabeled, smoothing, similarity)
     places = tf.range(tf.shape(unlabeled)[-2])
-    wander = log_wander(unlabeled, places, unlabeled, self_loop_penalty, similarity)
+    wander = log_wander(unlabeled, self_loop_penalty, similarity)(unlabeled, places)
     return LogTransitions(leave, wander, arrive)
 
 
@@ -89,33 +108,31 @@ def log_outer_steps(
     prototypes: tf.Tensor,
     unlabeled: tf.Tensor,
     smoothing: float = 0.1,
-    similarity: Similarity = nearness,
+    similarity: Similarity = nearness_to,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `leave` [N, U] and `arrive` [U, N] of `log_transitions`."""
-    to_prototype = similarity(unlabeled, prototypes)  # [U, N]
+    to_prototype = similarity(prototypes)(unlabeled)  # [U, N]
     leave = tf.nn.log_softmax(tf.linalg.matrix_transpose(to_prototype))
     arrive = tf.nn.log_softmax(to_prototype)
     return smooth(leave, smoothing), smooth(arrive, smoothing)
 
 
 def log_wander(
-    some: tf.Tensor,
-    places: tf.Tensor,
     unlabeled: tf.Tensor,
     self_loop_penalty: float = 1e9,
-    similarity: Similarity = nearness,
-) -> tf.Tensor:
-    """Returns rows of `wander`, the steps from some of the points: -> [R, U].
+    similarity: Similarity = nearness_to,
+) -> LogRows:
+    """Returns the function that makes rows of `wander` among all points [U, D]."""
+    to_all = similarity(unlabeled)
+    all_places = tf.range(tf.shape(unlabeled)[-2])
 
-    Args:
-        some: the points to step from, [R, D].
-        places: where each of them stands among all points, [R].
-        unlabeled: all points, [U, D].
-    """
-    to_point = similarity(some, unlabeled)  # [R, U]
-    itself = places[:, None] == tf.range(tf.shape(unlabeled)[-2])
-    penalty = tf.constant(-self_loop_penalty, to_point.dtype)
-    return tf.nn.log_softmax(tf.where(itself, penalty, to_point))
+    def log_rows(some: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+        to_point = to_all(some)  # [R, U]
+        itself = places[:, None] == all_places
+        penalty = tf.constant(-self_loop_penalty, to_point.dtype)
+        return tf.nn.log_softmax(tf.where(itself, penalty, to_point))
+
+    return log_rows
 
 
 def transitions(

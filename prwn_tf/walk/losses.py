@@ -41,7 +41,7 @@ def walk_losses(
     decay: float = 0.7,
     smoothing: float = 0.1,
     self_loop_penalty: float = 1e9,
-    similarity: graph.Similarity = graph.nearness,
+    similarity: graph.Similarity = graph.nearness_to,
     held: int | None = None,
 ) -> WalkLosses:
     """Returns the losses of a walk from prototypes [N, D] through points [U, D].
@@ -112,7 +112,7 @@ def _homes(
     start, homes = leave, [arithmetic.home(leave, arrive)]
     if steps > 0:
         places = tf.range(tf.shape(points)[-2])
-        wander = arithmetic.of_logs(log_steps(points, places, points))  # [U, U]
+        wander = arithmetic.of_logs(log_steps(points)(points, places))  # [U, U]
     for _ in range(steps):
         start = arithmetic.ahead(start, wander)
         homes.append(arithmetic.home(start, arrive))

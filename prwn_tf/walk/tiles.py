@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from prwn_tf.walk.arithmetic import Arithmetic
+from prwn_tf.walk.graph import LogRows
 
-# Points to step from [R, D], their places among all points [R], and all points [U, D]
-# -> logarithms of the steps: [R, U].
-LogSteps = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
+# All points [U, D] -> the function that makes rows of the steps among them.
+LogSteps = Callable[[tf.Tensor], LogRows]
 
 
 def home_by_tiles(
@@ -107,11 +107,11 @@ class _Sweep:
     def longer(self, start: tf.Tensor, end: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns a start [N, U] and an end [U, N] that are a step longer."""
 
+        log_rows = self._log_steps(self._points)  # once for all tiles
+
         def tile(places, inside, ahead):
             some = tf.gather(self._points, places, axis=-2)
-            steps = self._arithmetic.of_logs(
-                self._log_steps(some, places, self._points)
-            )
+            steps = self._arithmetic.of_logs(log_rows(some, places))
             first = self._columns(start, places, inside)
             ahead = self._arithmetic.either(ahead, self._arithmetic.ahead(first, steps))
             return (ahead,), (self._arithmetic.before(steps, end),)
@@ -128,7 +128,7 @@ class _Sweep:
             some = tf.gather(self._points, places, axis=-2)
             with tf.GradientTape() as tape:
                 tape.watch([some, self._points])
-                logs = self._log_steps(some, places, self._points)
+                logs = self._log_steps(self._points)(some, places)
             steps = self._arithmetic.of_logs(logs)
             firsts = [self._columns(start, places, inside) for start in starts]
             ahead = self._arithmetic.either(

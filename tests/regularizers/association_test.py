@@ -28,7 +28,7 @@ def test_matches_oracle(mode, count):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("similarity", [graph.dot_product, graph.nearness])
+@pytest.mark.parametrize("similarity", [graph.dot_product_with, graph.nearness_to])
 def test_one_labelled_point_a_class_is_the_walk_without_inner_steps(similarity):
     labeled, unlabeled = points(4, 1, 5), points(9, 5)
     walker, visit = association_losses(labeled, unlabeled, similarity)
@@ -41,7 +41,7 @@ def test_one_labelled_point_a_class_is_the_walk_without_inner_steps(similarity):
 
 def test_the_walks_own_similarity_is_the_default():
     labeled, unlabeled = points(4, 1, 5), points(9, 5)
-    found = association_losses(labeled, unlabeled, graph.nearness)
+    found = association_losses(labeled, unlabeled, graph.nearness_to)
     walk = losses.walk_losses(labeled[:, 0], unlabeled, steps=0, smoothing=0)
     np.testing.assert_allclose(found, [walk.walker, walk.visit], rtol=1e-12)
 

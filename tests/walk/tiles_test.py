@@ -95,7 +95,7 @@ def test_leading_axes_are_episodes(smoothing):
 
 def test_any_similarity_and_penalty():
     episode = points(3, 4), points(POINTS, 4, seed=1)
-    options = {"similarity": graph.dot_product, "self_loop_penalty": 1.0}
+    options = {"similarity": graph.dot_product_with, "self_loop_penalty": 1.0}
     expected = walk(*episode, WHOLE, **options)
     assert_same(walk(*episode, 60, **options), expected, 1e-12)
     assert np.abs(walk(*episode, 60)[0] - expected[0]) > 0.01
