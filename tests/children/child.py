@@ -26,6 +26,7 @@ SPENT = [0.0]  # core-seconds of the children that have ended
 LOADED = (  # what our programs import of others
     *("tensorflow", "keras", "tqdm", "absl.app", "tensorboard.plugins.projector"),
     *("matplotlib.pyplot", "sklearn.manifold", "sklearn.decomposition"),
+    *("tensorboard.summary.v2", "tensorboard.plugins.hparams.api"),
 )
 AT_START = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")  # what an interpreter reads but once
 

@@ -118,7 +118,7 @@ def test_a_killed_run_with_random_noise_ends_with_the_same_losses(tmp_path):
 def test_a_killed_run_with_dropout_ends_with_the_same_bits(tmp_path, data_dir):
     """Of FEAT's head, which has an optimizer of its own, and of ResNet-12."""
     changes = {"method": "feat_semi", "encoder": "resnet12", "channels": 2}
-    changes |= {"resnet12_ramp": 10, "episodes": 8}
+    changes |= {"resnet12_ramp": 10, "episodes": 8} | program.PLAIN
     trained(tmp_path / "whole", data_dir, **changes)
     flags = program.quick(tmp_path / "killed", data_dir, **changes)
     killed = child.run("-m", "tests.faults.interfered", "8:SIGKILL", "train", *flags)

@@ -38,14 +38,21 @@ def asked(monkeypatch) -> list[tuple]:
 
     monkeypatch.setattr(file_utils, "get_file", get_file)
     monkeypatch.setattr(keras.Model, "load_weights", lambda *_: None)
+    # The largest have 350 million numbers, which nobody looks at here.
+    monkeypatch.setattr(keras.initializers.VarianceScaling, "__call__", _zeros)
     return files
+
+
+def _zeros(self, shape, dtype=None):
+    return keras.ops.zeros(shape, dtype)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.filterwarnings("ignore")  # Keras warns of sizes without published weights
 def test_every_network_is_an_encoder(family, asked, monkeypatch):
-    for name in (name for name in OURS if name.startswith(family)):
+    names = [name for name in OURS if name.startswith(family)]
+    for name in names:
         ours = OURS[name]
         constructor = getattr(keras.applications, name)
 
@@ -59,7 +66,8 @@ def test_every_network_is_an_encoder(family, asked, monkeypatch):
         assert encoder.network.input_shape[1] == ours.smallest
         assert encoder.network.count_params() == ours.parameters
         assert asked.pop() == (ours.file, ours.url, ours.hash)
-        assert encoder(np.zeros([1, 28, 28, 1], np.float32)).shape[0] == 1
+        if name == names[0]:  # its sisters prepare images in the same way
+            assert encoder(np.zeros([1, 28, 28, 1], np.float32)).shape[0] == 1
         assert _unseen_by_checkpoints(encoder) <= {"seed_generator_state"}
         keras.backend.clear_session()
 
