@@ -9,6 +9,7 @@ import time
 from typing import NamedTuple
 
 PROTOTYPES = 20
+STATUS, PEAK = (pathlib.Path("/proc/self", name) for name in ("status", "clear_refs"))
 ENOUGH = 2.0  # seconds of repeated walks, after which the median is taken
 
 
@@ -59,6 +60,7 @@ def measure(program: pathlib.Path, most: int) -> list[dict[str, float | int | bo
 
 def run(name: str) -> str:
     """Returns seconds of a walk, and the gigabytes that it took beside its points."""
+    import numpy as np
     import tensorflow as tf
 
     from prwn_tf.walk import losses
@@ -76,26 +78,25 @@ def run(name: str) -> str:
         return tape.gradient(total, [prototypes, unlabeled])
 
     def vectors(number: int) -> tf.Tensor:
-        return tf.random.stateless_normal([number, size], [number, size])
+        # Not by TensorFlow, which would keep what it needs to draw them.
+        random = np.random.default_rng([number, size])
+        return tf.constant(random.standard_normal((number, size), np.float32))
 
     walk(vectors(PROTOTYPES), vectors(10))  # so that all libraries are loaded
     arguments = vectors(PROTOTYPES), vectors(points)
-    before = _peak_gigabytes()
     traced = walk.get_concrete_function(*arguments)
-    times = []
+    PEAK.write_text("5")  # forgets the peak before
+    before, times = _gigabytes("VmRSS"), []
     while not times or (sum(times) < ENOUGH and len(times) < 50):
         start = time.perf_counter()
         traced(*arguments)
         times.append(time.perf_counter() - start)
     # The first walk of a process faults its memory in.
     seconds = statistics.median(times[1:] or times)
-    return f"{seconds} {_peak_gigabytes() - before}"
+    return f"{seconds} {_gigabytes('VmHWM') - before}"
 
 
-def _peak_gigabytes() -> float:
-    """Returns the most that this process has had.
-
-    Linux counts that of its parent too in what `resource` has for it.
-    """
-    status = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s*(\d+) kB", status).group(1)) / 2**20
+def _gigabytes(name: str) -> float:
+    """Returns what Linux says of this process's memory, now (VmRSS) or at its peak."""
+    status = STATUS.read_text(encoding="ascii")
+    return int(re.search(rf"{name}:\s*(\d+) kB", status).group(1)) / 2**20
