@@ -133,13 +133,15 @@ class Trainer:
         self._model = trainable_model(config)
         self._fresh = [variable.numpy() for variable in self._model.optimizer.variables]
         points, unlabeled = data.points["train"], config.train.unlabeled_points
+        # AutoGraph is for the loop alone.
+        step = tf.autograph.experimental.do_not_convert(self._model.train_step)
 
         @tf.function(jit_compile=True)
         def train(plans: plan_lib.Plan, start: tf.Tensor) -> None:
             rows = (plans.support, plans.query, plans.unlabeled[:, :unlabeled])
             for place in tf.range(CHUNK):
                 images = (tf.gather(points, part[place]) for part in rows)
-                self._model.train_step(
+                step(
                     Episode(*images, classes=plans.classes[place], index=start + place)
                 )
 
