@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
+from benchmark_walk import gigabytes
 
 from prwn_tf import build, protocols
 from prwn_tf.config import ADAPTATIONS, RIVALS, EpisodeSpec
@@ -164,7 +164,7 @@ def train_from_sparse(
     for index, _ in enumerate(pipeline.episodes(store, pool, spec, 0, 0, episodes)):
         if index % 50 == 0:
             step()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = gigabytes("VmHWM")
     return f"{peak:.2f} GB at most"
 
 

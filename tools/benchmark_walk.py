@@ -86,17 +86,20 @@ def run(name: str) -> str:
     arguments = vectors(PROTOTYPES), vectors(points)
     traced = walk.get_concrete_function(*arguments)
     PEAK.write_text("5")  # forgets the peak before
-    before, times = _gigabytes("VmRSS"), []
+    before, times = gigabytes("VmRSS"), []
     while not times or (sum(times) < ENOUGH and len(times) < 50):
         start = time.perf_counter()
         traced(*arguments)
         times.append(time.perf_counter() - start)
     # The first walk of a process faults its memory in.
     seconds = statistics.median(times[1:] or times)
-    return f"{seconds} {_gigabytes('VmHWM') - before}"
+    return f"{seconds} {gigabytes('VmHWM') - before}"
 
 
-def _gigabytes(name: str) -> float:
-    """Returns what Linux says of this process's memory, now (VmRSS) or at its peak."""
+def gigabytes(name: str) -> float:
+    """Returns what Linux says of this process's memory, now (VmRSS) or at its peak.
+
+    What `resource` has for a peak may be that of the parent process.
+    """
     status = STATUS.read_text(encoding="ascii")
     return int(re.search(rf"{name}:\s*(\d+) kB", status).group(1)) / 2**20
