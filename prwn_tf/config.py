@@ -153,8 +153,8 @@ class TrainConfig(Settings):
     )
     precision: str = setting(
         "float32",
-        "Numbers that the encoder computes with; weights, embeddings and all that "
-        "follows are float32. float16 scales losses.",
+        "Numbers that the encoder computes with, and MetaGAN's generator; weights, "
+        "embeddings and all that follows are float32. float16 scales losses.",
         PRECISIONS,
     )
     strategy: str = setting(

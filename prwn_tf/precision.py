@@ -1,4 +1,4 @@
-"""The numbers that an encoder computes with; nothing here loads TensorFlow."""
+"""The numbers that convolutions compute with; nothing here loads TensorFlow."""
 
 import pathlib
 
