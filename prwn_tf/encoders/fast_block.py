@@ -126,11 +126,11 @@ def channel_sum(features: tf.Tensor) -> tf.Tensor:
 
 def _product_sum(exact: tf.DType, *factors: tf.Tensor) -> tf.Tensor:
     """Returns exact sums of a product over all but the channels: -> [channels]."""
-    return channel_sum(_sum_rows(exact, *factors))
+    return channel_sum(sum_rows(exact, *factors))
 
 
 @tf.function(jit_compile=True, autograph=False)
-def _sum_rows(exact: tf.DType, *factors: tf.Tensor) -> tf.Tensor:
+def sum_rows(exact: tf.DType, *factors: tf.Tensor) -> tf.Tensor:
     """Returns exact sums of a product along each row: [B, H, W, c] -> [B, H, c].
 
     Written out, because XLA's own sums are slow on a CPU.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from prwn_tf.encoders import second_gradients
-from prwn_tf.encoders.fast_block import channel_sum, unpool_gradient
+from prwn_tf.encoders.fast_block import channel_sum, sum_rows, unpool_gradient
 
 
 class Normalized(NamedTuple):
@@ -127,7 +127,8 @@ def plain_join(main: tf.Tensor, shortcut: tf.Tensor, slope: float) -> tf.Tensor:
 @tf.function(jit_compile=True, autograph=False)
 def _sum_deviations(features: tf.Tensor, guess: tf.Tensor, power: int) -> tf.Tensor:
     """Returns sums of powers of deviations along rows: [B, H, W, c] -> [B, H, c]."""
-    return _sum_columns((tf.cast(features, guess.dtype) - guess) ** power)
+    deviations = tf.cast(features, guess.dtype) - guess
+    return sum_rows(guess.dtype, deviations**power)
 
 
 @tf.function(jit_compile=True, autograph=False)
@@ -151,7 +152,7 @@ def _sum_gradients(
     dz = _before_relu(features, upstream, factor, shift, slope)
     if mean is not None:
         dz *= tf.cast(features, factor.dtype) - mean
-    return _sum_columns(dz)
+    return sum_rows(dz.dtype, dz)
 
 
 @tf.function(jit_compile=True, autograph=False)
@@ -183,15 +184,6 @@ def _before_relu(
         return upstream
     positive = tf.cast(features, factor.dtype) * factor + shift > 0
     return tf.where(positive, upstream, slope * upstream)
-
-
-def _sum_columns(values: tf.Tensor) -> tf.Tensor:
-    """Returns sums along rows, [B, H, W, c] -> [B, H, c].
-
-    Written out, because XLA's own sums are slow on a CPU.
-    """
-    first, *rest = tf.unstack(values, axis=2)
-    return sum(rest, start=first)
 
 
 @tf.function(jit_compile=True, autograph=False)
