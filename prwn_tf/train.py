@@ -83,9 +83,8 @@ def main() -> None:
 
     replicas = replicas or _replicas(config, workers)
     train = _train if workers.is_chief else _follow
-    with replicas.watched():
+    with replicas.together():
         train(config, workdir, stores, replicas, comparing)
-        replicas.wait()  # for the chief, who has more to do
 
 
 def _replicas(config: TrainConfig, workers: cluster.Cluster) -> "Replicas":

@@ -76,7 +76,7 @@ def train(
                 files.write_json(workdir.losses, {k: float(v) for k, v in logs.items()})
             if due.checkpoint:
                 checkpoints.save(step)
-            if stopping or (last and stop.requested):
+            if stopping or (last and replicas.any(stop.requested)):
                 raise _stopped(stop, step, workdir)
             clock = time.monotonic()
 
@@ -94,7 +94,8 @@ def follow(
             stopping = replicas.any(stop.requested)
             if _due(config, step, replicas.count, stopping).report:
                 model.reset_metrics()
-            if stopping:
+            last = step == config.episodes
+            if stopping or (last and replicas.any(stop.requested)):
                 number = stop.signal_number or signal.SIGTERM
                 raise Stopped(number, f"stopped with the other workers at step {step}")
 

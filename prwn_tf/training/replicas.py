@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
-from prwn_tf.errors import LostWorkerError, UserError
+from prwn_tf.errors import LostWorkerError, Stopped, UserError
 from prwn_tf.logs import Logs
 from prwn_tf.model import FewShotModel
 from prwn_tf.training.cluster import Cluster
@@ -75,10 +75,6 @@ class Replicas:
         """Returns whether the flag of any worker is set; awaits them all."""
         return self._sum(int(flag)) > 0
 
-    def wait(self) -> None:
-        """Waits until all workers are here."""
-        self._sum(0)
-
     def _sum(self, number: int) -> int:
         if self.cluster.workers == 1:
             return number
@@ -101,10 +97,19 @@ class Replicas:
         return summed
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """Says in one line that a worker is gone, wherever that is noticed."""
+    def together(self) -> Iterator[None]:
+        """Ends the work inside of it at once for all workers, done or stopped.
+
+        Raises:
+            LostWorkerError: a worker is gone, in one line, wherever that is noticed.
+        """
         try:
-            yield
+            try:
+                yield
+            except Stopped:
+                self._part()
+                raise
+            self._part()
         except LOST as error:
             if self.cluster.workers == 1:
                 raise
@@ -114,6 +119,17 @@ class Replicas:
                 f"({reason.splitlines()[0][:150]}); see what that one said, then start "
                 "all workers again: the run continues from its last checkpoint"
             ) from error
+
+    def _part(self) -> None:
+        """Waits until nobody needs this worker any more.
+
+        A worker that has a sum may still have to hand parts of it to others. So a
+        second one follows, which only begins where the first has ended: who is left
+        alone with that knows that all others are done.
+        """
+        self._sum(0)
+        with contextlib.suppress(*LOST):
+            self._sum(0)
 
 
 def create(config: TrainConfig, cluster: Cluster) -> Replicas:
