@@ -107,12 +107,15 @@ def _window_patches(images: tf.Tensor) -> list[list[tf.Tensor]]:
     """Returns 9 neighbours of the 4 places of each pooling window: [B, h, w, C]."""
     height, width = images.shape[1] // 2 * 2, images.shape[2] // 2 * 2
     padded = tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]])
-    return [
+    taps = [
         [
             padded[:, row : row + height : 2, column : column + width : 2]
-            for row in range(top, top + 3)
-            for column in range(left, left + 3)
+            for column in range(4)
         ]
+        for row in range(4)
+    ]
+    return [
+        [tap for row in taps[top : top + 3] for tap in row[left : left + 3]]
         for top in (0, 1)
         for left in (0, 1)
     ]
@@ -165,9 +168,9 @@ def _sums_by_row(images: tf.Tensor, winner: tf.Tensor, dz: tf.Tensor) -> tf.Tens
         ones = tf.ones_like(patch[0][..., :1])
         places.append(tf.concat([*patch, ones], axis=-1)[..., None])
     total = tf.zeros([], images.dtype)
-    for column in range(dz.shape[2]):
-        won = winner[:, :, column, None]  # [B, h, 1, c]
-        a, b, c, d = (place[:, :, column] for place in places)
+    parts = (*places, winner[..., None, :], dz[..., None, :])
+    columns = zip(*(tf.unstack(part, axis=2) for part in parts), strict=True)
+    for a, b, c, d, won, gradient in columns:  # [B, h, 9 C + 1, 1], [B, h, 1, c]
         patch = tf.where(won < 2, tf.where(won == 0, a, b), tf.where(won == 2, c, d))
-        total += patch * dz[:, :, column, None]
+        total += patch * gradient
     return total

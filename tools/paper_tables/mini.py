@@ -216,6 +216,7 @@ TABLES = DatasetTables(
         "pretrained_masked_kmeans": _ALSO_CROWDED,
         "pretrained_pn_all": _ONE_SHOT,
         "pretrained_soft_kmeans": _ALSO_CROWDED,
+        "pretrained_cluster_kmeans": _ALSO_CROWDED,
         "pretrained_tpn": _ONE_SHOT,
         "pretrained_tpn_walk": _ONE_SHOT,
         "pretrained_egnn": _ONE_SHOT,

@@ -11,6 +11,7 @@ ROWS = (
     *("pretrained_prwn", "pretrained_pn", "pretrained_pn_all"),
     *("pretrained_prwn_distractors", "pretrained_masked_kmeans", "pretrained_pn_vat"),
     *("pretrained_prwn_half", "pretrained_metagan", "pretrained_soft_kmeans"),
+    "pretrained_cluster_kmeans",
 )
 GRAPH_ROWS = (
     *("pretrained_tpn", "pretrained_tpn_walk"),
@@ -43,6 +44,12 @@ _PRETRAINED = (
         "pretrained_soft_kmeans",
         "none",
         {1: (50.09, 0.45), 5: (64.59, 0.28)},
+    ),
+    Cell(
+        "PN + soft k-means + cluster",
+        "pretrained_cluster_kmeans",
+        "none",
+        {1: (49.03, 0.24), 5: (63.08, 0.18)},
     ),
     Cell(
         "PN + masked soft k-means",
@@ -88,6 +95,12 @@ _PRETRAINED_CROWDED = (
     Cell(
         "PN + soft k-means, trained without them",
         "pretrained_soft_kmeans",
+        "none",
+        {},
+    ),
+    Cell(
+        "PN + soft k-means + cluster, trained without them",
+        "pretrained_cluster_kmeans",
         "none",
         {},
     ),
