@@ -203,6 +203,21 @@ def test_models_are_trained_at_the_settings_that_validation_prefers(tmp_path):
     assert not [key for key in untuned if key[1].startswith("tuned")]
 
 
+@pytest.mark.parametrize("dataset", settings.DATASETS)
+def test_the_shipped_setting_is_what_validation_prefers(dataset):
+    path = TOOLS.parent / "results" / "toy" / tuning.FILE
+    best = tuning.chosen(path, dataset)
+    assert best["walk"] == settings.equal_training(dataset)
+    assert best["few"] != best["walk"]
+
+
+def test_the_table_of_tuning_is_of_the_stored_numbers():
+    results = TOOLS.parent / "results" / "toy"
+    text = tuning.report(json.loads((results / tuning.FILE).read_text()))
+    assert text == (results / "tuning.md").read_text(encoding="utf-8")
+    assert "| few | 0.01 | – | – | – | – | 3000 |" in text
+
+
 def test_inner_steps_are_tried_at_what_was_best():
     found = tuning.walks_like("spiral", row("walk", 97.0, walk_weight=3.0))
     walks = [setting.walk for _, setting in found]
@@ -218,7 +233,7 @@ def test_tuned_models_have_a_table_and_a_gain():
         outcomes = [made(model, seed, accuracy + 0.01 * seed) for seed in range(3)]
         trained["spiral", f"tuned_{model}", 0] = whole.Trained(setting, outcomes)
     text = "\n".join(tables._tuned(trained))
-    assert "| Spiral | few labels | 3000 | 20 labels a class, Adam 0.003 |" in text
+    assert "| Spiral | few labels | 6000 | 20 labels a class, Adam 0.01 |" in text
     assert "Gain on test, Spiral: +10.0 ± 0.0 (3 of 3 seeds): helps." in text
     del trained["spiral", "tuned_few", 0]
     assert tables._tuned(trained) == []

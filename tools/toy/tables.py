@@ -22,8 +22,9 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
         f"`{command}`",
         "1-shot accuracy (%) over 600 episodes, mean ± standard deviation over "
         f"{seeds} seeds; a seed draws the labels, the first weights and the episodes. "
-        "The paper reports one run. Settings of equal training were chosen on "
-        "validation points with other seeds (`--tune`). A gain is the mean difference "
+        "The paper reports one run. Settings of equal training are those of the walk "
+        "that validation points prefer, with other seeds (`--tune`, "
+        "[what was tried](tuning.md)). A gain is the mean difference "
         "between walk and few labels, seed by seed, with its 95 % interval.",
         "## Equal training: every model sees the same number of episodes",
         _sections(models, "training"),
@@ -34,11 +35,10 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
         "## Equal epochs: every model passes 300 times over the points it uses",
         "The model with few labels then takes a tenth (spiral) or a twentieth "
         '(circles) of the steps of the others. The paper says "300 epochs" and not '
-        "what an epoch is. The rates of this table are not the tuned ones: how that of "
-        "the spiral was chosen is not recorded, and that of the circles, a hundredth, "
-        "was chosen to show a gap like the paper's: the model with few labels is "
-        "hardly trained when it ends. At the tuned rates, after as many steps or "
-        f"somewhat fewer: {_at_tuned_rate(models)}.",
+        "what an epoch is. The rate of the circles is not the tuned one, but a "
+        "thousandth of it, and was chosen to show a gap like the paper's: the model "
+        "with few labels is hardly trained when it ends. At the tuned rate, after as "
+        f"many steps or somewhat fewer: {_at_tuned_rate(models)}.",
         _sections(models, "epochs"),
         "## Where the walk helps: length of training",
         _lengths(models),
@@ -94,18 +94,20 @@ def _tuned(models: Mapping["Key", "Trained"]) -> list[str]:
         gains.append(f"Gain on test, {TITLES[name]}: {summary.gain(few, walk)}.")
     header = ("set", "model", "steps", "setting", "train", "val", "test")
     return [
-        "## Tuned: each model at the setting that validation prefers (tuning.md)",
+        "## Tuned: each model at the setting that validation prefers",
         _table(header, rows),
         *gains,
     ]
 
 
 def _at_tuned_rate(models: Mapping["Key", "Trained"]) -> str:
-    """Returns what the tuned rate gives after about the steps of equal epochs."""
+    """Returns what a tuned rate gives after about the steps of equal epochs."""
     sentences = []
     for name in _datasets(models):
-        lengths = models[name, "lengths", 0]
-        few, walk, _ = models[name, "epochs", 0].setting.steps
+        lengths, epochs = (models[name, kind, 0] for kind in ("lengths", "epochs"))
+        if epochs.setting.learning_rate == lengths.setting.learning_rate:
+            continue
+        few, walk, _ = epochs.setting.steps
         for model, most in (("few", few), ("walk", walk)):
             outcomes = summary.of(lengths.outcomes, model)
             step = max(step for step in outcomes[0].curve if step <= most)

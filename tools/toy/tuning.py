@@ -26,29 +26,41 @@ WEIGHTS = (0.1, 0.3, 1.0, 3.0)
 VISITS = (0.0, 1.0)
 INNER_STEPS = (0, 1, 2, 3)
 DECAYS = (0.7, 1.0)
+OF_WALK = ("walk_weight", "visit_weight", "walk_steps", "walk_decay")
 MAX_ROWS = 8  # of each model in the table
 
 Candidate = tuple[str, Setting]  # model and setting
 
 
-def report(
+def numbers(
     datasets: Sequence[str], data_dir: pathlib.Path, command: str, quick: bool = False
-) -> tuple[str, dict[str, Any]]:
-    """Returns the best candidates of each set as Markdown, and all as numbers."""
-    parts = ["# Settings tried on validation", f"`{command}`"]
-    numbers: dict[str, Any] = {"command": command}
-    for dataset in datasets:
-        data = study.Data(dataset, data_dir)
-        rows = tune(dataset, data, SEEDS[:1] if quick else SEEDS)
-        numbers[dataset] = rows
+) -> dict[str, Any]:
+    """Returns what all candidates of each set reached."""
+    seeds = SEEDS[:1] if quick else SEEDS
+    rows = {name: tune(name, study.Data(name, data_dir), seeds) for name in datasets}
+    return {"command": command, **rows}
+
+
+def report(content: dict[str, Any]) -> str:
+    """Returns the best candidates of each set as Markdown, from all numbers."""
+    parts = [
+        "# Settings tried on validation",
+        f"`{content['command']}`",
+        f"1-shot accuracy (%) of validation points, mean over {len(SEEDS)} seeds that "
+        "are reported nowhere else, and their standard deviation. The best "
+        f"{MAX_ROWS} of each model; [all](tuning.json).",
+    ]
+    for dataset, rows in content.items():
+        if dataset == "command":
+            continue
         header = list(rows[0])
         lines = [header, ["---"] * len(header)]
         for model in ("few", "walk"):
             best = [row for row in rows if row["model"] == model][:MAX_ROWS]
-            lines += [[_cell(value) for value in row.values()] for row in best]
+            lines += [[_cell(row, name) for name in header] for row in best]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         parts += [f"## {dataset}", table]
-    return "\n\n".join(parts) + "\n", numbers
+    return "\n\n".join(parts) + "\n"
 
 
 def chosen(path: pathlib.Path, dataset: str) -> dict[str, Setting]:
@@ -101,8 +113,11 @@ def _try(
     return [_row(*key, step, outcomes[key]) for key in jobs for step in STEPS]
 
 
-def _cell(value: Any) -> str:
-    """Returns a value as the table has it."""
+def _cell(row: dict[str, Any], name: str) -> str:
+    """Returns a value as the table has it; few labels have no walk."""
+    if row["model"] == "few" and name in OF_WALK:
+        return "–"
+    value = row[name]
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
