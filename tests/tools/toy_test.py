@@ -263,7 +263,8 @@ def test_the_command(tmp_path):
 
 def test_the_page_is_of_the_stored_numbers(tmp_path):
     results = TOOLS.parent / "results" / "toy"
-    shutil.copy(results / "toy.json", tmp_path)
+    for name in ("toy.json", tuning.FILE):
+        shutil.copy(results / name, tmp_path)
     result = reproduce("toy", "--tables", f"--output={tmp_path}")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "toy.md").read_bytes() == (results / "toy.md").read_bytes()

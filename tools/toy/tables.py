@@ -150,9 +150,10 @@ def _describe(setting: Setting, walks: bool = True) -> str:
     labels = f"{setting.labels} labels a class, Adam {setting.learning_rate:g}"
     if not walks:
         return labels
+    inner = f"{walk.steps} inner step{'' if walk.steps == 1 else 's'}"
     return (
         f"{labels}, walk "
-        f"weight {walk.weight:g}, {walk.steps} inner steps, decay {walk.decay:g} (the "
+        f"weight {walk.weight:g}, {inner}, decay {walk.decay:g} (the "
         "paper's panels have 1), visit weight "
         f"{walk.visit_weight:g}, smoothing {walk.smoothing:g}, {setting.unlabeled} "
         "unlabelled points a class"
