@@ -124,9 +124,7 @@ def test_a_finished_run_is_not_run_again(first_run, data_dir, tmp_path):
     scope="module",
     params=[
         pytest.param((signal.SIGKILL, -9), id="SIGKILL"),
-        pytest.param((signal.SIGINT, 130), id="SIGINT"),
-        # Row 1 in tests/faults proves the same of a stop in the middle of a save.
-        pytest.param((signal.SIGTERM, 143), id="SIGTERM", marks=pytest.mark.slow),
+        pytest.param((signal.SIGINT, 130), id="SIGINT"),  # SIGTERM: row 1, tests/faults
     ],
 )
 def interrupted(request, tmp_path_factory, data_dir) -> pathlib.Path:
@@ -206,8 +204,8 @@ def test_select_best_and_longer_run(data_dir, tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        # tests/training/compiled_step_test.py has such steps.
-        pytest.param({"xla": "step", "conv_block": "plain"}, marks=pytest.mark.slow),
+        # tests/training/compiled_step_test.py has such steps of every encoder.
+        pytest.param({"xla": "step", "encoder": "mlp"}, marks=pytest.mark.slow),
         pytest.param({"xla": "walk", "deterministic": None}, marks=pytest.mark.slow),
         {"conv_block": "plain", "method": "pn"},
     ],
