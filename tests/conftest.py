@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import prwn_tf  # noqa: F401  (sets the allocator before any test loads TensorFlow)
-from prwn_tf.data.sets import glyphs
+from prwn_tf.data.sets import glyphs, omniglot
 from prwn_tf.data.store import reader
 from prwn_tf.data.store import writer as writer_lib
 from tests.cli import program
@@ -87,6 +87,16 @@ def omniglot_archive() -> pathlib.Path:
     if not path.exists():
         pytest.skip("the real Omniglot is not beside this checkout")
     return path
+
+
+@pytest.fixture(scope="session")
+def real_omniglot(omniglot_archive, tmp_path_factory) -> pathlib.Path:
+    """A data folder with the real Omniglot, for all tests; none writes to it."""
+    return made_once(
+        tmp_path_factory,
+        "real",
+        lambda folder: omniglot.build(folder / "omniglot", source=omniglot_archive),
+    )
 
 
 @pytest.fixture

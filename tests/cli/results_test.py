@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from prwn_tf.data.sets import omniglot
 from tests.cli import program
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"
@@ -14,16 +13,8 @@ COMMANDS = re.findall(
     r"`python -m prwn_tf\.evaluate --workdir=results/omniglot/(\w+) (.*?)`",
     (RESULTS / "README.md").read_text(encoding="utf-8"),
 )
-QUICK = ("prwn", "masked_kmeans_distractors")  # without and with a head of its own
+QUICK = ("prwn",)  # tests/cli/methods_test.py has heads of their own
 ROUNDING = 1e-4  # another CPU may decide a few of the 210,000 queries differently
-
-
-@pytest.fixture(scope="module")
-def real(omniglot_archive, tmp_path_factory) -> pathlib.Path:
-    """A data folder with the real Omniglot."""
-    directory = tmp_path_factory.mktemp("real")
-    omniglot.build(directory / "omniglot", source=omniglot_archive)
-    return directory
 
 
 def test_every_row_has_its_command():
@@ -39,13 +30,13 @@ def test_every_row_has_its_command():
         for row, flags in COMMANDS
     ],
 )
-def test_the_command_gives_the_digits_again(row, flags, real, tmp_path):
+def test_the_command_gives_the_digits_again(row, flags, real_omniglot, tmp_path):
     workdir = RESULTS / "omniglot" / row
     result = program.run(
         "evaluate",
         f"--workdir={workdir}",
         *flags.split(),
-        f"--data_dir={real}",
+        f"--data_dir={real_omniglot}",
         f"--output={tmp_path}",
     )
     assert result.returncode == 0, result.stderr
@@ -55,11 +46,15 @@ def test_the_command_gives_the_digits_again(row, flags, real, tmp_path):
 
 
 @pytest.mark.slow
-def test_bfloat16_moves_it_by_less_than_a_tenth_of_a_point(real, tmp_path):
+def test_bfloat16_moves_it_by_less_than_a_tenth_of_a_point(real_omniglot, tmp_path):
     workdir = RESULTS / "omniglot" / "prwn"
     result = program.run(
         "evaluate",
-        *(f"--workdir={workdir}", f"--data_dir={real}", f"--output={tmp_path}"),
+        *(
+            f"--workdir={workdir}",
+            f"--data_dir={real_omniglot}",
+            f"--output={tmp_path}",
+        ),
         *("--adapt=none,refine", "--precision=bfloat16"),
     )
     assert result.returncode == 0, result.stderr

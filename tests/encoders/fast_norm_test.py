@@ -109,7 +109,8 @@ def test_resnet_learns_and_answers_the_same():
 
 
 def test_half_precision_rounds_and_nothing_else():
-    images = np.random.default_rng(0).random((16, 32, 32, 3)).astype(np.float32)
+    # Of the size above, for which the exact one is compiled already.
+    images = np.random.default_rng(0).random((6, 22, 18, 3)).astype(np.float32)
     output, *_ = trained(images, True, "mixed_bfloat16")
     assert output.dtype == tf.bfloat16
     expected, *_ = trained(images, True)

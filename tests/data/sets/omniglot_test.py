@@ -104,10 +104,8 @@ def test_rotations_are_exact(original, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory, omniglot_archive):
-    directory = tmp_path_factory.mktemp("real") / "omniglot"
-    omniglot.build(directory, source=omniglot_archive)
-    return directory
+def real(real_omniglot):
+    return real_omniglot / "omniglot"
 
 
 def test_real_bytes(real):
