@@ -38,7 +38,7 @@ def numbers(
     """Returns what all candidates of each set reached."""
     seeds = SEEDS[:1] if quick else SEEDS
     rows = {name: tune(name, study.Data(name, data_dir), seeds) for name in datasets}
-    return {"command": command, **rows}
+    return {"command": command, "seeds": list(seeds), **rows}
 
 
 def report(content: dict[str, Any]) -> str:
@@ -46,13 +46,12 @@ def report(content: dict[str, Any]) -> str:
     parts = [
         "# Settings tried on validation",
         f"`{content['command']}`",
-        f"1-shot accuracy (%) of validation points, mean over {len(SEEDS)} seeds that "
-        "are reported nowhere else, and their standard deviation. The best "
+        f"1-shot accuracy (%) of validation points, mean over {len(content['seeds'])} "
+        "seeds that are reported nowhere else, and their standard deviation. The best "
         f"{MAX_ROWS} of each model; [all](tuning.json).",
     ]
-    for dataset, rows in content.items():
-        if dataset == "command":
-            continue
+    for dataset in filter(content.__contains__, settings.DATASETS):
+        rows = content[dataset]
         header = list(rows[0])
         lines = [header, ["---"] * len(header)]
         for model in ("few", "walk"):
