@@ -186,7 +186,7 @@ def describe(model: models.ServedModel) -> str:
         f"sha256 {model.fingerprint[:16]}"
     )
     if model.preprocess.drawings:
-        text += "\nit knows drawings; --model=keras:EfficientNetV2B0 knows photographs"
+        text += "\nit knows drawings; --model=photos-resnet knows photographs"
     return text
 
 

@@ -64,7 +64,7 @@ def predicted(model, folders, tmp_path_factory):
 def test_says_what_it_runs_and_did(predicted, model):
     output, printed = predicted
     assert f"model {model}: prwn trained on glyphs, sha256 " in printed
-    assert "it knows drawings; --model=keras:EfficientNetV2B0 knows" in printed
+    assert "it knows drawings; --model=photos-resnet knows photographs" in printed
     assert "3 classes from 9 examples" in printed
     assert (
         "12 unlabelled images, 6 of which moved the classes (--adapt=filter)" in printed

@@ -61,7 +61,7 @@ def test_page(output):
     assert f"| PRWN, 20 % of the labels | {none} | `prwn_label20` | none |" in text
     crowded = "– | 50.44 ± 0.31 |  | – | 64.33 ± 0.31 | "
     assert f"inference + filter | {crowded} | [prwn](prwn) | filter |" in text
-    assert "| `prwn` | 12000 of 100000 | 8000 | 0 | 3000 |" in text
+    assert "| `prwn` | 10000 of 100000 | 8000 | 0 | 3000 |" in text
     command = "results/mini/prwn --adapt=none,filter --shot=5,1 --distractors=0,5`"
     assert command in text
     assert "--flagfile=flags/mini/short/prwn.flags --workdir=runs/mini/prwn`" in text
@@ -92,7 +92,7 @@ def schedule(rows) -> frozenset[str]:
 def test_all_rows_of_a_kind_have_the_same_schedule():
     begun = {*mini.TABLES.origins, *mini.TABLES.origins.values()}
     shared = schedule(set(mini.TABLES.rows) - begun)
-    assert {"--dataset=mini", "--shot=5", "--episodes=12000"} < shared
+    assert {"--dataset=mini", "--shot=5", "--episodes=10000"} < shared
     begun = "--init_from=runs/mini/classifier"
     assert {begun, "--train_way=20", "--episodes=400"} < schedule(mini_pretrained.ROWS)
     assert {begun, "--episodes=1000"} < schedule(mini_pretrained.GRAPH_ROWS)
