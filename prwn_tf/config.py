@@ -96,6 +96,12 @@ class TrainConfig(Settings):
         "averaged.",
         "[1, 100]",
     )
+    train_splits: tuple[str, ...] = setting(
+        ("train",),
+        "Splits whose classes are learned, with commas. With val there are more, and "
+        "none is left to choose or to calibrate by.",
+        ("train", "val"),
+    )
     label_ratio: float = setting(
         1.0,
         "Labelled share of a training class; below 1 it hides labels, for experiments.",
@@ -183,6 +189,7 @@ class TrainConfig(Settings):
             self.fit in FITS,
             f"fit must be {' or '.join(FITS)}, got {self.fit}; prepare the data again",
         )
+        self._check_splits()
         require(
             not (self.deterministic and self.xla == "step"),
             "--deterministic and --xla=step exclude each other: XLA has no "
@@ -193,6 +200,25 @@ class TrainConfig(Settings):
             "--precision=float16 and --conv_block=fast exclude each other: CPUs "
             "gain nothing by them; use --conv_block=plain or --conv_block=auto",
         )
+
+    def _check_splits(self) -> None:
+        """Raises if the splits to learn contradict each other or what is asked."""
+        require(
+            self.train_splits in (("train",), ("train", "val")),
+            f"train_splits must be train or train,val, got "
+            f"{','.join(self.train_splits)}",
+        )
+        require(
+            self.select == "last" or not self.learns_validation,
+            "--select=best and --train_splits=train,val exclude each other: classes "
+            "that are learned cannot tell which checkpoint is the best; use "
+            "--select=last",
+        )
+
+    @property
+    def learns_validation(self) -> bool:
+        """Whether the validation classes are learned, so that they tell nothing."""
+        return "val" in self.train_splits
 
     @property
     def terms(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from absl import flags
 
 from prwn_tf import cli, files, protocols, runs
 from prwn_tf.cli import dataset, define, read
-from prwn_tf.config import ADAPTATIONS, RIVALS, EpisodeSpec
+from prwn_tf.config import ADAPTATIONS, RIVALS, EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.episodes import pools
@@ -109,6 +109,7 @@ def main() -> None:
     output = output_folder(source)
     fitted = calibration_file(source, output)
     if FLAGS.calibrate:
+        check_calibration(config)
         files.check_writable(fitted.parent)
     elif AUTO in adaptations or FLAGS.strangers:
         calibration.require(fitted)
@@ -120,6 +121,15 @@ def main() -> None:
     trained = runs.load_model(source, FLAGS.precision or "")
     trained.model.head.check_adaptations(n for n in adaptations if n != AUTO)
     measure(trained, fitted, stores, run_pools, specs, adaptations, output)
+
+
+def check_calibration(config: TrainConfig) -> None:
+    """Raises if no classes are left that could tell how sure a model may be."""
+    if config.learns_validation:
+        raise UserError(
+            "--calibrate needs validation classes that the model has not learned, and "
+            "this one has (--train_splits=train,val); leave it out"
+        )
 
 
 def measure(

@@ -131,7 +131,7 @@ class Experiment:
     def _episodes(self, start: int) -> tf.data.Dataset:
         cluster = self.replicas.cluster
         return pipeline.episodes(
-            training_store(self.stores),
+            training_store(self.stores, self.config.train_splits),
             self.pools["train"],
             methods.training_spec(self.config),
             self.config.seed,
@@ -162,6 +162,7 @@ class Experiment:
         # Not `print`, which would write into the progress bar.
         about = [f"{len(evaluation.accuracies)} episodes"]
         about += report.drawn_from([evaluation])
+        about += ["classes that it learns"] * self.config.learns_validation
         tqdm.tqdm.write(f"step {step}: validation {evaluation} ({'; '.join(about)})")
         sys.stdout.flush()
 
@@ -198,12 +199,11 @@ class Experiment:
 
     def _calibrate(self) -> Calibration | None:
         """Stores and returns what the validation classes say of the model's answers."""
-        calibration = fit.fit(
-            self.pools["val"],
-            self.embed(self.stores["val"]),
-            self.model.head,
-            self.config,
-        )
+        calibration = None
+        if not self.config.learns_validation:
+            embeddings = self.embed(self.stores["val"])
+            head = self.model.head
+            calibration = fit.fit(self.pools["val"], embeddings, head, self.config)
         calibration_lib.write(self.workdir.calibration, calibration)
         print("\n".join(calibration.lines() if calibration else ["uncalibrated"]))
         return calibration

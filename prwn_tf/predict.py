@@ -2,7 +2,7 @@ r"""Labels a folder of images from a few examples of each class.
 
     python -m prwn_tf.predict --model=omniglot-prwn \
         --support=examples/ --query=images/ --unlabeled=more/ --output=found/
-    python -m prwn_tf.predict --model=keras:EfficientNetV2B0 \
+    python -m prwn_tf.predict --model=photos-resnet \
         --support=examples/ --query=photographs/ --output=found/
     python -m prwn_tf.predict --model=omniglot-prwn --classes=found/classes.npz \
         --query=one.jpg

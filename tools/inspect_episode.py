@@ -104,7 +104,9 @@ def episode(
     training = FLAGS.split == "train"
     spec = methods.training_spec(config) if training else config.test
     seed = config.seed if training else config.eval_seed
-    images = reader.training_store(stores) if training else stores[FLAGS.split]
+    images = stores[FLAGS.split]
+    if training:
+        images = reader.training_store(stores, config.train_splits)
     index = FLAGS.episode
     episodes = pipeline.episodes(images, pool, spec, seed, index, index + 1)
     return spec, plan.planner(pool, spec, seed)(index), next(iter(episodes))

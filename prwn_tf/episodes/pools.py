@@ -9,7 +9,7 @@ import numpy as np
 
 from prwn_tf import methods
 from prwn_tf.config import EpisodeSpec, TrainConfig
-from prwn_tf.data.store.reader import UNLABELED, ClassStore
+from prwn_tf.data.store.reader import UNLABELED, ClassStore, learned_classes
 from prwn_tf.errors import UserError
 from prwn_tf.spec import BatchSpec
 
@@ -98,9 +98,8 @@ def for_run(config: TrainConfig, stores: dict[str, ClassStore]) -> dict[str, Poo
     pools = {split: whole(stores[split], split) for split in ("val", "test")}
     for pool in pools.values():
         check(pool, config.test)
-    labels = split_labels(
-        stores["train"], "train", config.label_ratio, config.label_seed
-    )
+    learned = learned_classes(stores, config.train_splits)
+    labels = split_labels(learned, "train", config.label_ratio, config.label_seed)
     extra = len(stores[UNLABELED]) if UNLABELED in stores else 0
     pools["train"] = dataclasses.replace(labels, extra=extra)
     check(pools["train"], methods.training_spec(config), flag_prefix="train_")
@@ -111,7 +110,7 @@ def fitted(config: TrainConfig, stores: Mapping[str, ClassStore]) -> TrainConfig
     """Returns a config with what its data decides: how many classes a layer tells."""
     if not methods.METHODS[config.method].batches:
         return config
-    classes = len(stores["train"].names)
+    classes = len(learned_classes(stores, config.train_splits).names)
     return dataclasses.replace(
         config, classifier=dataclasses.replace(config.classifier, classes=classes)
     )

@@ -46,14 +46,20 @@ def result(
 
 def warning(config: TrainConfig) -> dict[str, str]:
     """Returns what a reader of a config's numbers must know, under "warning", if so."""
-    if config.dataset not in facts.FROM_IMAGENET or not backbones.knows_imagenet(
+    texts = []
+    if config.dataset in facts.FROM_IMAGENET and backbones.knows_imagenet(
         config.encoder, config.backbone.weights
     ):
-        return {}
-    return {
-        "warning": f"{config.encoder} was trained on ImageNet and has seen the test "
-        f"classes of {config.dataset}: its accuracy is not that on new classes"
-    }
+        texts.append(
+            f"{config.encoder} was trained on ImageNet and has seen the test classes "
+            f"of {config.dataset}: its accuracy is not that on new classes"
+        )
+    if config.learns_validation:
+        texts.append(
+            "the validation classes are learned as well (--train_splits): accuracy on "
+            "them is not that on new classes"
+        )
+    return {"warning": "; ".join(texts)} if texts else {}
 
 
 def write_episodes(path: pathlib.Path, test: Sequence[Evaluation]) -> None:

@@ -97,7 +97,10 @@ def _cautions(
             f"the encoder was trained on other images ({known or theirs.dataset}), "
             "among which may be classes of this run's test"
         )
-    elif theirs.label_ratio > config.label_ratio or (
+        return
+    if theirs.learns_validation and not config.learns_validation:
+        yield "the encoder has learned the validation classes of this run"
+    if theirs.label_ratio > config.label_ratio or (
         theirs.label_seed != config.label_seed and config.label_ratio < 1
     ):
         yield (

@@ -148,6 +148,10 @@ def test_a_run_does_not_begin_with_itself(stores, workdir, inside):
         ({"label_ratio": 0.25}, None),  # of the same seed: all of them are ours too
         ({"label_ratio": 1.0}, "label_ratio 1 of label_seed 0, here 0.5 of 0"),
         ({"label_seed": 1}, "label_ratio 0.5 of label_seed 1, here 0.5 of 0"),
+        (
+            {"train_splits": ("train", "val")},
+            "has learned the validation classes of this run",
+        ),
         ({"dataset": "omniglot"}, "trained on other images"),
         ({"init_from": Origin(sha256="1", cautions=("so it was",))}, "so it was"),
     ],

@@ -17,7 +17,7 @@ import functools
 import os
 import pathlib
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -32,32 +32,17 @@ UINT8 = np.dtype(np.uint8)
 read_manifest = manifest.read
 
 
-@dataclasses.dataclass(frozen=True)
-class ClassStore:
-    """The images of one split: rows `offsets[c]` to `offsets[c + 1]` are class c.
+class SortedClasses:
+    """Images class after class: rows `offsets[c]` to `offsets[c + 1]` are class c."""
 
-    Example:
-        >>> store = open_dataset(pathlib.Path("data/omniglot"))["test"]
-        >>> store.read(store.rows(0))  # the 20 drawings of the first class
-    """
-
-    path: pathlib.Path
-    image_shape: tuple[int, int, int]  # height, width, channels
     names: tuple[str, ...]
     counts: np.ndarray  # [classes] images of each class
-    dtype: np.dtype = UINT8  # of a pixel; float32 for points of a plane
+    dtype: np.dtype  # of a pixel; float32 for points of a plane
 
     @functools.cached_property
     def offsets(self) -> np.ndarray:
         """First row of each class, then the number of images: [classes + 1]."""
         return np.concatenate([[0], np.cumsum(self.counts)])
-
-    @functools.cached_property
-    def images(self) -> np.ndarray:
-        """All images, memory-mapped: [images, height, width, channels]."""
-        return np.memmap(
-            self.path, self.dtype, mode="r", shape=(len(self), *self.image_shape)
-        )
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -79,6 +64,29 @@ class ClassStore:
     def labels(self) -> np.ndarray:
         """Returns the class of every row: [images]."""
         return np.repeat(np.arange(len(self.names)), self.counts)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassStore(SortedClasses):
+    """The images of one split.
+
+    Example:
+        >>> store = open_dataset(pathlib.Path("data/omniglot"))["test"]
+        >>> store.read(store.rows(0))  # the 20 drawings of the first class
+    """
+
+    path: pathlib.Path
+    image_shape: tuple[int, int, int]  # height, width, channels
+    names: tuple[str, ...]
+    counts: np.ndarray
+    dtype: np.dtype = UINT8
+
+    @functools.cached_property
+    def images(self) -> np.ndarray:
+        """All images, memory-mapped: [images, height, width, channels]."""
+        return np.memmap(
+            self.path, self.dtype, mode="r", shape=(len(self), *self.image_shape)
+        )
 
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Returns copies of images: rows [n] -> [n, height, width, channels].
@@ -113,42 +121,59 @@ class ClassStore:
 
 
 @dataclasses.dataclass(frozen=True)
-class JoinedStore:
-    """A split and then images of no class, as one store to read from."""
+class JoinedStore(SortedClasses):
+    """Stores one after the other, as one: rows and classes are counted on."""
 
-    split: ClassStore
-    unlabeled: ClassStore
+    parts: tuple[ClassStore, ...]
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The classes of all parts."""
+        return sum((part.names for part in self.parts), ())
+
+    @functools.cached_property
+    def counts(self) -> np.ndarray:
+        """Images of each class: [classes]."""
+        return np.concatenate([part.counts for part in self.parts])
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width and channels of an image."""
-        return self.split.image_shape
+        return self.parts[0].image_shape
 
     @property
     def dtype(self) -> np.dtype:
         """The type of a pixel."""
-        return self.split.dtype
-
-    def __len__(self) -> int:
-        return len(self.split) + len(self.unlabeled)
+        return self.parts[0].dtype
 
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Returns copies of images: rows [n] -> [n, height, width, channels]."""
         images = np.empty((len(rows), *self.image_shape), self.dtype)
-        beyond = rows >= len(self.split)
-        images[~beyond] = self.split.read(rows[~beyond])
-        images[beyond] = self.unlabeled.read(rows[beyond] - len(self.split))
+        start = 0
+        for part in self.parts:
+            inside = (start <= rows) & (rows < start + len(part))
+            images[inside] = part.read(rows[inside] - start)
+            start += len(part)
         return images
 
 
-def training_store(stores: Mapping[str, ClassStore]) -> ClassStore | JoinedStore:
+def learned_classes(
+    stores: Mapping[str, ClassStore], splits: Sequence[str]
+) -> ClassStore | JoinedStore:
+    """Returns the classes that a run learns, those of some splits."""
+    first, *others = (stores[split] for split in splits)
+    return JoinedStore((first, *others)) if others else first
+
+
+def training_store(
+    stores: Mapping[str, ClassStore], splits: Sequence[str] = ("train",)
+) -> ClassStore | JoinedStore:
     """Returns what training episodes are read from.
 
     Images of no class are part of it, if there are any.
     """
-    if UNLABELED not in stores:
-        return stores["train"]
-    return JoinedStore(stores["train"], stores[UNLABELED])
+    extra = (UNLABELED,) if UNLABELED in stores else ()
+    return learned_classes(stores, (*splits, *extra))
 
 
 def open_dataset(directory: pathlib.Path) -> dict[str, ClassStore]:
