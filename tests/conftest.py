@@ -25,6 +25,22 @@ gc.set_threshold(200_000, 50, 1000)
 SHARED = pathlib.Path(__file__).parents[2] / "shared"
 
 
+# Files that take a minute and more. They come first, so that at the end no process works
+# on one of them while the other has nothing left.
+LONGEST = (
+    *("cli/results_test.py", "training/compiled_step_test.py", "cli/train_test.py"),
+    *("cli/methods_test.py", "cli/cluster_test.py", "faults/soak_test.py"),
+    *("encoders/networks_test.py", "cli/backbone_test.py", "precision_test.py"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Moves the longest files to the beginning; all else stays in its order."""
+    tests = pathlib.Path(__file__).parent
+    places = {tests / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
 def made_once(
     tmp_path_factory, name: str, fill: Callable[[pathlib.Path], None]
 ) -> pathlib.Path:

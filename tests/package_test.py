@@ -93,6 +93,6 @@ def test_a_wheel_works_without_the_checkout(installed, tmp_path, data_dir):
     assert "72 images labelled" in printed
     assert (tmp_path / "labels/gallery.html").exists()
     asked = ["--flagfile=omniglot/prwn.flags", "--dataset=glyphs"]
-    printed = run("train", *asked, *program.quick("run", data_dir, **program.PLAIN))
+    printed = run("train", *asked, *program.quick("run", data_dir, **program.SIMPLE))
     assert "12 episodes trained" in printed
     assert "6000,8000" in (tmp_path / "run/flags.txt").read_text()

@@ -88,7 +88,7 @@ def test_a_part_of_ones_own(tmp_path, data_dir):
     [code] = blocks("docs/research.md", "python")
     (tmp_path / "my_parts.py").write_text(code)
     [command] = [c for c in commands("docs/research.md") if "my_parts:" in c]
-    flags = program.quick(tmp_path / "run", data_dir, episodes=2, **program.PLAIN)
+    flags = program.quick(tmp_path / "run", data_dir, episodes=2, **program.SIMPLE)
     result = child.run("-m", "prwn_tf", *shlex.split(command)[1:], *flags, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     losses = json.loads((tmp_path / "run" / "result.json").read_text())["losses"]

@@ -8,16 +8,18 @@ import shutil
 import numpy as np
 import pytest
 
-from prwn_tf import backbones, files, runs
+from prwn_tf import backbones, build, files, runs
 from prwn_tf.backbones import BackboneConfig
 from prwn_tf.encoders.backbone import Backbone
 from prwn_tf.errors import UserError
 from prwn_tf.serving.classifier import FewShotClassifier
+from prwn_tf.training import loop
 from prwn_tf.training.workdir import Workdir
 from tests.children import child
 from tests.cli import program
 from tests.faults import harness
 from tests.serving import made
+from tests.small import make_config, make_episode
 
 SMALL = "keras:MobileNetV3Small"
 NAMES = ("ant", "cat")
@@ -37,14 +39,6 @@ def training(workdir, data_dir, **changes) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, data_dir) -> pathlib.Path:
-    """A run of four steps, its network drawn."""
-    workdir = tmp_path_factory.mktemp("run") / "unbroken"
-    ended("-m", "prwn_tf.train", *training(workdir, data_dir))
-    return workdir
-
-
-@pytest.fixture(scope="module")
 def weights(tmp_path_factory) -> pathlib.Path:
     """Weights of the small network that tell colours apart, as far as drawn ones do."""
     encoder = Backbone(SMALL, BackboneConfig("none"), seed=1)
@@ -58,6 +52,17 @@ def weights(tmp_path_factory) -> pathlib.Path:
     path = tmp_path_factory.mktemp("weights") / "photos.weights.h5"
     encoder.network.save_weights(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, data_dir, weights) -> pathlib.Path:
+    """A run of four steps that began with a file, which is gone by now."""
+    folder = tmp_path_factory.mktemp("run")
+    mine = shutil.copy(weights, folder / "mine.weights.h5")
+    changes = {"encoder_weights": mine, "encoder_trainable": "last:2"}
+    ended("-m", "prwn_tf.train", *training(folder / "unbroken", data_dir, **changes))
+    mine.unlink()
+    return folder / "unbroken"
 
 
 @pytest.fixture(scope="module")
@@ -92,23 +97,38 @@ def differing(start: Backbone, run: pathlib.Path) -> int:
 
 
 @pytest.mark.slow
-def test_a_run_learns(run):
+def test_a_run_learns_what_it_may(run, weights):
     config = json.loads((run / "config.json").read_text())
     assert config["encoder"] == SMALL
-    assert config["backbone"] == {"weights": "none", "trainable": "all", "size": 0}
-    drawn = Backbone(SMALL, BackboneConfig("none"))
-    drawn.build((None, 28, 28, 1))
-    assert differing(drawn, run) == len(drawn.get_weights())
+    mine = str(run.with_name("mine.weights.h5"))
+    expected = {"weights": mine, "trainable": "last:2", "size": 0}
+    assert config["backbone"] == expected
+    start = Backbone(SMALL, BackboneConfig(str(weights)))
+    start.build((None, 28, 28, 1))
+    start.initialize()
+    assert differing(start, run) == 5  # a kernel, and of a batch norm all
 
 
 @pytest.mark.slow
-def test_a_killed_run_ends_with_the_same_bits(run, tmp_path, data_dir):
-    flags = training(tmp_path / "killed", data_dir)
-    killed = ["-m", "tests.faults.interfered", "4:SIGKILL", "train"]
-    ended(*killed, *flags, code=-9)
-    ended("-m", "prwn_tf.train", *flags)
+def test_it_goes_on_to_the_same_bits_without_the_file(run, tmp_path, data_dir):
+    harness.as_if_killed(run, tmp_path / "killed", 2)
+    mine = run.with_name("mine.weights.h5")
+    changes = {"encoder_weights": mine, "encoder_trainable": "last:2"}
+    flags = training(tmp_path / "killed", data_dir, **changes)
+    assert "at step 2" in ended("-m", "prwn_tf.train", *flags).stdout
     expected, actual = (harness.weights(path, 4) for path in (run, tmp_path / "killed"))
     assert actual == expected
+
+
+@pytest.mark.slow
+def test_all_of_a_drawn_network_learns():
+    backbone = BackboneConfig("none")
+    config = make_config("pn", "off", encoder=SMALL, backbone=backbone)
+    model = build.trainable_model(build.resolved(config))
+    before = model.encoder.get_weights()
+    loop.compiled_step(model, config)(make_episode())
+    pairs = zip(before, model.encoder.get_weights(), strict=True)
+    assert all((one != other).any() for one, other in pairs)
 
 
 @pytest.mark.slow
@@ -121,21 +141,6 @@ def test_a_run_is_exported_and_asked(run, tmp_path):
         for model in (exported, run)
     )
     np.testing.assert_allclose(first, second, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_a_file_begins_a_run_and_is_not_needed_again(weights, tmp_path, data_dir):
-    mine = pathlib.Path(shutil.copy(weights, tmp_path))
-    changes = {"encoder_weights": mine, "encoder_trainable": "last:2", "episodes": 2}
-    flags = training(tmp_path / "w", data_dir, **changes)
-    ended("-m", "prwn_tf.train", *flags)
-    mine.unlink()
-    again = ended("-m", "prwn_tf.train", *flags)
-    assert "at step 2" in again.stdout
-    start = Backbone(SMALL, BackboneConfig(str(weights)))
-    start.build((None, 28, 28, 1))
-    start.initialize()
-    assert differing(start, tmp_path / "w") == 5  # a kernel, and of a batch norm all
 
 
 @pytest.fixture(scope="module")

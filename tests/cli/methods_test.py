@@ -41,7 +41,7 @@ def trained(tmp_path, data_dir, **changes) -> dict:
 )
 def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, method):
     # Heads see no blocks, and tests/regularizers has VAT on both kinds.
-    changes = {"method": method, "episodes": 4} | program.PLAIN
+    changes = {"method": method, "episodes": 4} | program.SIMPLE
     stored = trained(tmp_path, data_dir, **changes)
     assert stored["method"] == method
     for term in methods.METHODS[method].terms:
@@ -60,7 +60,7 @@ def test_reloaded_in_a_fresh_process_it_scores_the_same(tmp_path, data_dir, meth
 def test_graphs_name_the_rows_in_which_queries_answer_one_another(tmp_path, data_dir):
     flags = {"egnn_size": 8, "walk_weight": 1, "query": 2, "eval_episodes": 5}
     stored = trained(
-        tmp_path, data_dir, method="egnn", episodes=4, **flags, **program.PLAIN
+        tmp_path, data_dir, method="egnn", episodes=4, **flags, **program.SIMPLE
     )
     assert {"edges", *TERMS["walk"]} <= set(stored["losses"])
     adaptations = [row["adapt"] for row in stored["test"]]
@@ -89,7 +89,7 @@ def test_terms_join_any_head_and_are_reported_by_name(tmp_path, data_dir):
         regularizers="walk,vat",
         association_weight=0.5,
         episodes=4,
-        **program.PLAIN,
+        **program.SIMPLE,
     )
     terms = ("walk", "vat", "association")
     names = set().union(*(TERMS[name] for name in terms))
@@ -103,27 +103,13 @@ def test_terms_join_any_head_and_are_reported_by_name(tmp_path, data_dir):
     assert [config[name]["weight"] for name in terms] == [1.0, 1.0, 0.5]
 
 
-@pytest.mark.slow  # tests/cli/own_parts_test.py kills one with dropout
-def test_a_killed_run_with_random_noise_ends_with_the_same_losses(tmp_path):
-    data_dir = tmp_path / "data"
-    changes = {"dataset": "spiral", "method": "pn_vat", "way": 3}
-    whole = trained(tmp_path / "whole", data_dir, **changes, episodes=8)
-    trained(tmp_path / "parts", data_dir, **changes, episodes=4)
-    parts = trained(tmp_path / "parts", data_dir, **changes, episodes=8)
-    assert "vat" in whole["losses"]
-    assert parts["losses"] == whole["losses"]
-    assert parts["test"] == whole["test"]
-
-
 @pytest.mark.slow  # tests/cli/own_parts_test.py kills a run with dropout as well
-def test_a_killed_run_with_dropout_ends_with_the_same_bits(tmp_path, data_dir):
+def test_a_run_with_dropout_goes_on_to_the_same_bits(tmp_path, data_dir):
     """Of FEAT's head, which has an optimizer of its own, and of ResNet-12."""
     changes = {"method": "feat_semi", "encoder": "resnet12", "channels": 2}
     changes |= {"resnet12_ramp": 10, "episodes": 8} | program.PLAIN
     trained(tmp_path / "whole", data_dir, **changes)
-    flags = program.quick(tmp_path / "killed", data_dir, **changes)
-    killed = child.run("-m", "tests.faults.interfered", "8:SIGKILL", "train", *flags)
-    assert killed.returncode == -9, killed.stderr
+    harness.as_if_killed(tmp_path / "whole", tmp_path / "killed", 4)
     trained(tmp_path / "killed", data_dir, **changes)
     weights = {harness.weights(tmp_path / name, 8) for name in ("whole", "killed")}
     assert len(weights) == 1

@@ -14,7 +14,9 @@ OWN = pathlib.Path(__file__).parents[1] / "own"
 HEAD, RIVAL, SMALL = (
     f"tests.own.my_parts:{name}" for name in ("NoisyHead", "Rival", "SmallEncoder")
 )
-PARTS = {"head": HEAD, "regularizers": f"walk,{RIVAL}", "rival_weight": 0.7}
+PARTS = {"head": HEAD, "regularizers": f"walk,vat,{RIVAL}", "rival_weight": 0.7}
+PARTS |= program.PLAIN
+TWO_STEPS = {"episodes": 2} | program.SIMPLE
 
 
 def ended(*arguments, code=0, **how):
@@ -39,7 +41,8 @@ def test_every_part_is_recorded_and_learns(unbroken):
     assert config["own"][RIVAL]["settings"] == {"weight": 0.7}
     assert config["own"][HEAD]["settings"] == {"dropout": 0.3, "spread": 0.1}
     losses = json.loads((unbroken / "result.json").read_text())["losses"]
-    names = {"classification", "spread", "walker", "visit", "rival", "rival_generator"}
+    names = {"classification", "spread", "walker", "visit", "vat"}
+    names |= {"rival", "rival_generator"}
     assert names <= losses.keys()
     first, last = (harness.tensors(unbroken, step) for step in (4, 12))
     moved = {name for name in first if (first[name] != last[name]).any()}
@@ -49,7 +52,10 @@ def test_every_part_is_recorded_and_learns(unbroken):
 
 
 def test_a_killed_run_ends_with_the_same_bits(unbroken, tmp_path, data_dir):
-    """Dropout's state and the player's optimizer are among the bits; see above."""
+    """Dropout's state and the player's optimizer are among the bits; see above.
+
+    VAT draws noise, which the number of an episode decides.
+    """
     flags = program.quick(tmp_path / "killed", data_dir, **PARTS)
     killed = ["-m", "tests.faults.interfered", "8:SIGKILL", "train"]
     ended(*killed, *flags, code=-9)
@@ -134,7 +140,9 @@ def test_a_module_that_changed_or_is_gone(tmp_path, data_dir):
     folder.mkdir()
     module = folder / "theirs.py"
     shutil.copyfile(OWN / "my_parts.py", module)
-    flags = program.quick(tmp_path / "w", data_dir, head="theirs:NoisyHead", episodes=2)
+    flags = program.quick(
+        tmp_path / "w", data_dir, head="theirs:NoisyHead", **TWO_STEPS
+    )
     ended("-m", "prwn_tf.train", *flags, cwd=folder)
     module.write_text(module.read_text() + "# another\n")
     for name in ("train", "evaluate"):

@@ -70,16 +70,15 @@ def test_reloaded_it_scores_the_same(pretrained, data_dir, tmp_path):
 
 
 @pytest.mark.slow  # what begins with it is killed below
-def test_a_killed_pretraining_ends_with_the_same_bits(pretrained, data_dir, tmp_path):
-    flags = pretraining(tmp_path, data_dir)
-    killed = child.run("-m", "tests.faults.interfered", "8:SIGKILL", "train", *flags)
-    assert killed.returncode == -9, killed.stderr
-    again = program.run("train", *flags)
+def test_a_pretraining_goes_on_to_the_same_bits(pretrained, data_dir, tmp_path):
+    workdir = tmp_path / "run"
+    harness.as_if_killed(pretrained, workdir, 4)
+    again = program.run("train", *pretraining(workdir, data_dir))
     assert again.returncode == 0, again.stderr
     assert "at step 4" in again.stdout
-    assert harness.weights(tmp_path, 12) == harness.weights(pretrained, 12)
+    assert harness.weights(workdir, 12) == harness.weights(pretrained, 12)
     for name in ("train/loss", "validation/accuracy"):
-        assert harness.curve(tmp_path, name) == harness.curve(pretrained, name)
+        assert harness.curve(workdir, name) == harness.curve(pretrained, name)
 
 
 def test_a_run_begins_with_the_encoder_and_ends_without_its_workdir(

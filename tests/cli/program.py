@@ -35,8 +35,10 @@ def run_fresh(
     )
 
 
-# Half the time of a training goes into compiling blocks; for tests of other things.
+# Half the time of a short training goes into tracing fast blocks, a third into plain
+# ones. For tests of other things: plain blocks, or an encoder without any.
 PLAIN = {"conv_block": "plain"}
+SIMPLE = {"encoder": "mlp", "mlp_size": 8}
 
 
 def quick(

@@ -20,7 +20,7 @@ def prepare(source: pathlib.Path, data_dir: pathlib.Path) -> None:
 
 
 def train(run: pathlib.Path, data_dir: pathlib.Path) -> subprocess.CompletedProcess:
-    changes = {"dataset": "folder", "episodes": 2} | program.PLAIN
+    changes = {"dataset": "folder", "episodes": 2} | program.SIMPLE
     return program.run("train", *program.quick(run, data_dir, **changes))
 
 

@@ -162,7 +162,7 @@ def test_an_interrupted_run_has_no_step_twice_in_its_curves(interrupted):
 
 
 def test_compare_shows_what_the_walk_adds(data_dir, tmp_path):
-    flags = program.quick(tmp_path, data_dir, episodes=4, **program.PLAIN)
+    flags = program.quick(tmp_path, data_dir, episodes=4, **program.SIMPLE)
     flags.remove("--nocompare")
     result = program.run("train", *flags)
     assert result.returncode == 0, result.stderr
@@ -174,7 +174,7 @@ def test_compare_shows_what_the_walk_adds(data_dir, tmp_path):
 
 @pytest.mark.slow  # tests/training has what is the best, and where a run goes on
 def test_select_best_and_longer_run(data_dir, tmp_path):
-    changes = {"select": "best"} | program.PLAIN
+    changes = {"select": "best"} | program.SIMPLE
     flags = program.quick(tmp_path, data_dir, episodes=6, **changes)
     assert program.run("train", *flags).returncode == 0
     record = tmp_path / "checkpoints" / "best.json"
@@ -207,7 +207,7 @@ def test_select_best_and_longer_run(data_dir, tmp_path):
         # tests/training/compiled_step_test.py has such steps of every encoder.
         pytest.param({"xla": "step", "encoder": "mlp"}, marks=pytest.mark.slow),
         pytest.param({"xla": "walk", "deterministic": None}, marks=pytest.mark.slow),
-        {"conv_block": "plain", "method": "pn"},
+        {"method": "pn"} | program.PLAIN,
     ],
 )
 def test_other_ways_to_compute(data_dir, tmp_path, changes):

@@ -183,7 +183,7 @@ def test_workdir_with_foreign_files_is_left_alone(tmp_path, data_dir):
 
 def test_workdir_of_another_config_names_the_fields(finished, tmp_path, data_dir):
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
-    changes = {"train_way": 4, "seed": 7, "episodes": 2} | program.PLAIN
+    changes = {"train_way": 4, "seed": 7, "episodes": 2} | program.SIMPLE
     other = program.quick(tmp_path, data_dir, **changes)
     result = program.run("train", *other)
     program.assert_one_line(
@@ -202,7 +202,7 @@ def test_workdir_of_another_config_names_the_fields(finished, tmp_path, data_dir
 
 
 def test_loss_that_explodes_exits_with_3(tmp_path, data_dir):
-    flags = program.quick(tmp_path, data_dir, learning_rate=1e30)
+    flags = program.quick(tmp_path, data_dir, learning_rate=1e30, **program.PLAIN)
     result = program.run("train", *flags)
     program.assert_one_line(result, 3, "not finite at step", "nan_report.json")
     report = json.loads((tmp_path / "nan_report.json").read_text())

@@ -88,10 +88,11 @@ def test_what_contradicts():
 
 def test_a_run_claims_nothing_of_classes_that_it_learned(tmp_path, data_dir):
     workdir = tmp_path / "run"
-    flags = program.quick(workdir, data_dir, **program.PLAIN, train_splits="train,val")
+    changes = {"train_splits": "train,val", "episodes": 4} | program.SIMPLE
+    flags = program.quick(workdir, data_dir, **changes)
     trained = program.run("train", *flags)
     assert trained.returncode == 0, trained.stderr
-    assert "classes that it learns)" in trained.stdout
+    assert "classes that it learns" in trained.stdout
     assert "uncalibrated" in trained.stdout
     assert "validation classes are learned as well" in trained.stderr
     assert not (workdir / "calibration.json").exists()

@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import resource
+import shutil
 import subprocess
 from collections.abc import Callable
 
@@ -107,6 +108,20 @@ def tensors(workdir: pathlib.Path, step: int) -> dict[str, np.ndarray]:
         for name in sorted(reader.get_variable_to_shape_map())
         if not name.startswith(skipped)
     }
+
+
+def as_if_killed(run: pathlib.Path, copy: pathlib.Path, step: int) -> None:
+    """Copies a finished run as a kill would have left it after a checkpoint.
+
+    Its curves go on beyond that step, as those of a killed run do.
+    """
+    shutil.copytree(run, copy)
+    for name in ("result.json", "losses.json", "calibration.json", "episodes.csv"):
+        (copy / name).unlink()
+    for path in (copy / "checkpoints").glob("ckpt-*"):
+        if int(path.name.removeprefix("ckpt-").split(".")[0]) > step:
+            path.unlink()
+    (copy / "checkpoints" / "checkpoint").unlink()
 
 
 def weights(workdir: pathlib.Path, step: int) -> str:
