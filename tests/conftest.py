@@ -25,8 +25,8 @@ gc.set_threshold(200_000, 50, 1000)
 SHARED = pathlib.Path(__file__).parents[2] / "shared"
 
 
-# Files that take a minute and more. They come first, so that at the end no process works
-# on one of them while the other has nothing left.
+# Files that take a minute and more. They come first, so that at the end no process is
+# at work on one of them while the other has nothing left.
 LONGEST = (
     *("cli/results_test.py", "training/compiled_step_test.py", "cli/train_test.py"),
     *("cli/methods_test.py", "cli/cluster_test.py", "faults/soak_test.py"),
