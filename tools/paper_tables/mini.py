@@ -1,6 +1,7 @@
 """The runs behind the mini-ImageNet columns, and the cells that they answer.
 
-One training, of 5-shot episodes, answers both columns.
+One training, of 5-shot episodes, answers both columns. In figures, rows are those that
+begin with a trained encoder; "random" ones begin with random weights.
 """
 
 import pathlib
@@ -170,6 +171,8 @@ TABLES = DatasetTables(
             Published("PN", "pretrained_pn", None),
             Published("PN_all", "pretrained_pn_all", None),
             Published("PRWN", "pretrained_prwn", None),
+            Published("PN_random", "pn", None),
+            Published("PRWN_random", "prwn", None),
         ),
     ),
     clean=(
@@ -177,6 +180,8 @@ TABLES = DatasetTables(
         Published("PN_all", "pretrained_pn_all", 0.76),
         Published("PRWN_distractors", "pretrained_prwn_distractors", 0.81),
         Published("PRWN", "pretrained_prwn", None),
+        Published("PN_random", "pn", None),
+        Published("PRWN_random", "prwn", None),
     ),
     consistency=(
         Published("PN_VAT", "pretrained_pn_vat", 1.1),
@@ -189,10 +194,12 @@ TABLES = DatasetTables(
         ("PN_all", "pretrained_pn_all"),
         ("PN_VAT", "pretrained_pn_vat"),
         ("PRWN", "pretrained_prwn"),
+        ("PN_random", "pn"),
+        ("PRWN_random", "prwn"),
     ),
     mapped=(("PN", "pretrained_pn"), ("PRWN", "pretrained_prwn")),
     mapped_ways=20,
-    compared=("pretrained_prwn", "pretrained_prwn_distractors"),
+    compared=("pretrained_prwn", "pretrained_prwn_distractors", "prwn"),
     evaluations={
         "prwn": _ALSO_CROWDED,
         "pn": _ALSO_CROWDED,
