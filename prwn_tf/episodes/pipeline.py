@@ -6,7 +6,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.data.store.reader import ClassStore
+from prwn_tf.data.store.reader import SortedClasses
 from prwn_tf.episodes import augment as augment_lib
 from prwn_tf.episodes import plan as plan_lib
 from prwn_tf.episodes.pools import Pools
@@ -57,7 +57,7 @@ def query_labels(way: int, query: int) -> tf.Tensor:
 
 
 def episodes(
-    store: ClassStore,
+    store: SortedClasses,
     pools: Pools,
     spec: EpisodeSpec | BatchSpec,
     seed: int,
@@ -87,7 +87,7 @@ def episodes(
     return dataset.prefetch(AHEAD)
 
 
-def _pixels(store: ClassStore, plan: plan_lib.Plan) -> tf.Tensor:
+def _pixels(store: SortedClasses, plan: plan_lib.Plan) -> tf.Tensor:
     """Returns the images of an episode one after the other: [images, H, W, C]."""
     parts = (plan.support, plan.query, plan.unlabeled)
     rows = tf.concat([tf.reshape(part, [-1]) for part in parts], axis=0)

@@ -9,7 +9,12 @@ import numpy as np
 
 from prwn_tf import methods
 from prwn_tf.config import EpisodeSpec, TrainConfig
-from prwn_tf.data.store.reader import UNLABELED, ClassStore, learned_classes
+from prwn_tf.data.store.reader import (
+    UNLABELED,
+    ClassStore,
+    SortedClasses,
+    learned_classes,
+)
 from prwn_tf.errors import UserError
 from prwn_tf.spec import BatchSpec
 
@@ -41,7 +46,7 @@ class Pools:
         }
 
 
-def split_labels(store: ClassStore, split: str, ratio: float, seed: int) -> Pools:
+def split_labels(store: SortedClasses, split: str, ratio: float, seed: int) -> Pools:
     """Draws floor(ratio * images) labelled images of each class; the rest has none.
 
     A class's draw depends on the seed and the class's place alone. With a ratio of 1

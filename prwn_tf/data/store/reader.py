@@ -35,6 +35,7 @@ read_manifest = manifest.read
 class SortedClasses:
     """Images class after class: rows `offsets[c]` to `offsets[c + 1]` are class c."""
 
+    image_shape: tuple[int, int, int]  # height, width, channels
     names: tuple[str, ...]
     counts: np.ndarray  # [classes] images of each class
     dtype: np.dtype  # of a pixel; float32 for points of a plane
@@ -65,6 +66,10 @@ class SortedClasses:
         """Returns the class of every row: [images]."""
         return np.repeat(np.arange(len(self.names)), self.counts)
 
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Returns copies of images: rows [n] -> [n, height, width, channels]."""
+        raise NotImplementedError
+
 
 @dataclasses.dataclass(frozen=True)
 class ClassStore(SortedClasses):
@@ -76,7 +81,7 @@ class ClassStore(SortedClasses):
     """
 
     path: pathlib.Path
-    image_shape: tuple[int, int, int]  # height, width, channels
+    image_shape: tuple[int, int, int]
     names: tuple[str, ...]
     counts: np.ndarray
     dtype: np.dtype = UINT8
@@ -159,7 +164,7 @@ class JoinedStore(SortedClasses):
 
 def learned_classes(
     stores: Mapping[str, ClassStore], splits: Sequence[str]
-) -> ClassStore | JoinedStore:
+) -> SortedClasses:
     """Returns the classes that a run learns, those of some splits."""
     first, *others = (stores[split] for split in splits)
     return JoinedStore((first, *others)) if others else first
@@ -167,7 +172,7 @@ def learned_classes(
 
 def training_store(
     stores: Mapping[str, ClassStore], splits: Sequence[str] = ("train",)
-) -> ClassStore | JoinedStore:
+) -> SortedClasses:
     """Returns what training episodes are read from.
 
     Images of no class are part of it, if there are any.
