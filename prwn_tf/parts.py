@@ -84,6 +84,7 @@ class ResNet12Config(EncoderPart):
         widest: 640 is FEAT's; 512 is Meta-Baseline's, which has no dropout of any kind.
         ramp: FEAT's episodes are one batch each. Where a head has the unlabelled images
             in a batch of their own, it takes half as many episodes.
+        scale: as that of Conv-4.
     """
 
     name: ClassVar = "resnet12"
@@ -103,6 +104,13 @@ class ResNet12Config(EncoderPart):
         40_000,
         "ResNet-12: batches until DropBlock drops that share.",
         COUNT,
+        training_only=True,
+    )
+    scale: float = setting(
+        1.0,
+        "ResNet-12: scale of the last block's batch norms at the start, as "
+        "--conv4_scale.",
+        "[0, inf)",
         training_only=True,
     )
 

@@ -9,12 +9,12 @@ import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
+from prwn_tf.encoders import embedding_scale
 from prwn_tf.encoders.base import Encoder
 from prwn_tf.encoders.conv_block import ConvBlock
 from prwn_tf.parts import Conv4Config
 
 BLOCKS = 4
-EVEN_SIZE = 64  # D at which a scale of 1 starts with distances that a softmax can use
 
 
 class Conv4(Encoder):
@@ -76,7 +76,7 @@ class Conv4(Encoder):
     def build(self, input_shape: tuple) -> None:
         self.feature_shape = self._feature_shape(input_shape)
         self.block_4.norm.gamma_initializer = keras.initializers.Constant(
-            self._scale or even_scale(math.prod(self.feature_shape))
+            embedding_scale.at_start(self._scale, math.prod(self.feature_shape))
         )
         shape = tuple(input_shape)
         for block in self.blocks:
@@ -88,10 +88,7 @@ class Conv4(Encoder):
 
         Without one, distances that are too large are divided by their temperature.
         """
-        scale = self._scale or max(temperature, 1.0) ** -0.5
-        norm = self.block_4.norm
-        for variable in (norm.gamma, norm.beta):
-            variable.assign(variable * scale)
+        embedding_scale.multiply_trained([self.block_4.norm], self._scale, temperature)
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         features = images
@@ -110,12 +107,3 @@ class Conv4(Encoder):
         for block in self.blocks:
             shape = block.compute_output_shape(shape)
         return (1, 1, shape[-1]) if self._pool == "max" else shape[1:]
-
-
-def even_scale(size: int) -> float:
-    """Returns the scale at which squared distances start alike for any size D.
-
-    They are sums over D numbers that batch norm makes alike, so they grow with D times
-    the square of the scale.
-    """
-    return math.sqrt(EVEN_SIZE / size)

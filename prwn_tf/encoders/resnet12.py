@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from prwn_tf.config import TrainConfig
-from prwn_tf.encoders import averages, fast_norm
+from prwn_tf.encoders import averages, embedding_scale, fast_norm
 from prwn_tf.encoders.base import Encoder
 from prwn_tf.encoders.drop_block import DropBlock
 from prwn_tf.parts import ResNet12Config
@@ -112,6 +112,9 @@ class ResNet12(Encoder):
         dropout: share dropped in the first two blocks; in the last two, of DropBlock.
         ramp: batches after which DropBlock drops that share.
         fast: compute the same function in a way arranged for a CPU.
+        scale: of the last block's batch norms at the start; 0 for one that suits D. A
+            trained encoder that a run begins with is multiplied by it; 0 for what suits
+            it.
 
     Example:
         >>> ResNet12(channels=16)(tf.zeros([2, 84, 84, 3])).shape
@@ -129,9 +132,11 @@ class ResNet12(Encoder):
         dropout: float = 0.1,
         ramp: int = 40_000,
         fast: bool = False,
+        scale: float = 1.0,
         **options,
     ):
         super().__init__(**options)
+        self._scale = scale
         for index, growth in enumerate(GROWTH[widest]):
             own_seed = BLOCKS * seed + index
             if index < BLOCKS // 2:
@@ -157,6 +162,7 @@ class ResNet12(Encoder):
             own.dropout,
             own.ramp,
             fast=config.conv_block == "fast",
+            scale=own.scale,
         )
 
     @property
@@ -164,11 +170,27 @@ class ResNet12(Encoder):
         return [getattr(self, f"block_{index + 1}") for index in range(BLOCKS)]
 
     def build(self, input_shape: tuple) -> None:
+        size = self.blocks[-1].channels
+        for norm in self._last_norms:
+            norm.gamma_initializer = keras.initializers.Constant(
+                embedding_scale.at_start(self._scale, size)
+            )
         shape = tuple(input_shape)
         for block in self.blocks:
             block.build(shape)
             shape = block.compute_output_shape(shape)
-        self.feature_shape = (1, 1, shape[-1])
+        self.feature_shape = (1, 1, size)
+
+    @property
+    def _last_norms(self) -> list[keras.layers.BatchNormalization]:
+        """Those whose sum is the last map, before its ReLU and pooling."""
+        block = self.blocks[-1]
+        _, norm = block.main_path[-1]
+        return [norm, block.shortcut_norm]
+
+    def adopt(self, temperature: float) -> None:
+        """Multiplies embeddings by the scale."""
+        embedding_scale.multiply_trained(self._last_norms, self._scale, temperature)
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
         features = images

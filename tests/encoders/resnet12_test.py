@@ -72,6 +72,26 @@ def test_matches_oracle(mode, training):
     np.testing.assert_allclose(embeddings, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("scale", "temperature", "factor"), [(0.25, 0.0, 0.25), (0.0, 25.0, 0.2)]
+)
+def test_a_trained_encoder_is_multiplied_by_the_scale(scale, temperature, factor):
+    encoder, batch = ResNet12(2, scale=scale), images(3, 18)
+    encoder.build((None, 18, 18, 1))
+    last = encoder.blocks[-1]
+    for norm in (last.norm_3, last.shortcut_norm):  # as training leaves them
+        norm.beta.assign(np.linspace(-1, 1, 20))
+    before = encoder(batch)
+    encoder.adopt(temperature)
+    np.testing.assert_allclose(encoder(batch), factor * before, rtol=1e-5)
+
+
+def test_embeddings_start_as_near_as_those_of_64_numbers():
+    published, even = ResNet12(16), ResNet12(16, scale=0)  # D = 160
+    batch = images(3, 18)
+    np.testing.assert_allclose(even(batch), 0.4**0.5 * published(batch), rtol=1e-5)
+
+
 def test_moving_averages_keep_nine_tenths():
     encoder, batch = ResNet12(channels=2), images(3, 16)
     encoder(batch, training=True)
