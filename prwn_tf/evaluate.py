@@ -8,7 +8,8 @@ r"""Tests a trained model on any kind of episode, with confidence intervals.
 
 Unset flags describe the task that the model was trained for; several numbers
 in a flag give a table of all combinations. Probabilities are calibrated on
-validation classes, by train at its end or by --calibrate.
+validation classes, by train at its end or by --calibrate; those of a run that has
+learned these as well, as a run of the same settings has it (--calibrate_from).
 """
 
 import dataclasses
@@ -51,6 +52,12 @@ flags.DEFINE_bool(
     False,
     "First fit temperatures, the best adaptation and the distance of strangers on "
     "validation classes, and store them with the run, as train does at its end.",
+)
+flags.DEFINE_string(
+    "calibrate_from",
+    None,
+    "Store the calibration of the run in this folder with the one that is tested: of the "
+    "same settings, for one that has learned the validation classes as well.",
 )
 flags.DEFINE_bool(
     "strangers",
@@ -108,10 +115,13 @@ def main() -> None:
         pools.check(run_pools[FLAGS.split], spec)
     output = output_folder(source)
     fitted = calibration_file(source, output)
-    if FLAGS.calibrate:
+    if FLAGS.calibrate or FLAGS.calibrate_from:
         check_calibration(config)
         files.check_writable(fitted.parent)
-    elif AUTO in adaptations or FLAGS.strangers:
+    if FLAGS.calibrate_from:
+        like = runs.calibration_of_like(cli.path(FLAGS.calibrate_from), config)
+        calibration.write(fitted, like)
+    elif not FLAGS.calibrate and (AUTO in adaptations or FLAGS.strangers):
         calibration.require(fitted)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
@@ -124,11 +134,14 @@ def main() -> None:
 
 
 def check_calibration(config: TrainConfig) -> None:
-    """Raises if no classes are left that could tell how sure a model may be."""
-    if config.learns_validation:
+    """Raises if it is asked for twice, or no classes are left that could tell it."""
+    if FLAGS.calibrate and FLAGS.calibrate_from:
+        raise UserError("--calibrate and --calibrate_from exclude each other")
+    if FLAGS.calibrate and config.learns_validation:
         raise UserError(
             "--calibrate needs validation classes that the model has not learned, and "
-            "this one has (--train_splits=train,val); leave it out"
+            "this one has (--train_splits=train,val); give a run of the same settings "
+            "that has not, by --calibrate_from"
         )
 
 

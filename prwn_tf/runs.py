@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from prwn_tf import backbones
+from prwn_tf import backbones, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation import calibration
+from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.training import validation
 from prwn_tf.training.workdir import Workdir
 
@@ -77,6 +78,30 @@ def load_model(source: Source, precision: str = "") -> TrainedModel:
 def config_of(source: Source) -> TrainConfig:
     """Returns the config of a run, or the one that is given."""
     return source if isinstance(source, TrainConfig) else source.load_config()
+
+
+def calibration_of_like(path: pathlib.Path, config: TrainConfig) -> Calibration:
+    """Returns the calibration of a run that computes what one with a config does.
+
+    It is for a run that has learned the validation classes, and so has none of its own:
+    one of the same settings that has not learned them answers much as it does.
+    """
+    theirs = Workdir(path).load_config()
+    kinds = [_kind(each) for each in (theirs, config)]
+    if kinds[0] != kinds[1]:
+        raise UserError(
+            f"the run in {path} is of another kind: {kinds[0]}, here {kinds[1]}"
+        )
+    known = calibration.read(Workdir(path).calibration)
+    if known is None:
+        raise UserError(f"the run in {path} is not calibrated itself")
+    return known
+
+
+def _kind(config: TrainConfig) -> str:
+    """Returns what decides how a run's answers are computed, apart from its weights."""
+    method = config.method + (f" with {config.head}" if config.head else "")
+    return f"{method} on {config.dataset}, {methods.architecture(config)}"
 
 
 def load_whole_model(workdir: Workdir) -> TrainedModel:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -101,7 +102,32 @@ def test_a_run_claims_nothing_of_classes_that_it_learned(tmp_path, data_dir):
     both = [*stores["train"].names, *stores["val"].names]
     assert [*label_split["labelled"]] == both
 
-    places = f"--workdir={workdir}", f"--data_dir={data_dir}"
+    places = f"--workdir={workdir}", f"--data_dir={data_dir}", "--eval_episodes=5"
     refused = program.run("evaluate", *places, "--calibrate")
     words = "--calibrate needs validation classes", "--train_splits=train,val"
-    program.assert_one_line(refused, 2, *words)
+    program.assert_one_line(refused, 2, *words, "--calibrate_from")
+
+    # One that has not learned them knows how sure this one may be.
+    del changes["train_splits"]
+    like = tmp_path / "like"
+    trained = program.run("train", *program.quick(like, data_dir, **changes))
+    assert trained.returncode == 0, trained.stderr
+    given = program.run("evaluate", *places, f"--calibrate_from={like}", "--adapt=auto")
+    assert given.returncode == 0, given.stderr
+    name = "calibration.json"
+    assert (workdir / name).read_bytes() == (like / name).read_bytes()
+
+
+def test_a_calibration_of_another_kind_is_refused(finished, data_dir, tmp_path):
+    run, other = (shutil.copytree(finished, tmp_path / name) for name in ("run", "b"))
+    asked = f"--workdir={run}", f"--data_dir={data_dir}", f"--calibrate_from={other}"
+    both = program.run("evaluate", *asked, "--calibrate")
+    program.assert_one_line(both, 2, "--calibrate and --calibrate_from exclude")
+    content = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(content | {"channels": 4}))
+    told = program.run("evaluate", *asked)
+    program.assert_one_line(told, 2, "is of another kind", "channels 4", "channels 8")
+    shutil.copyfile(run / "config.json", other / "config.json")
+    (other / "calibration.json").unlink()
+    told = program.run("evaluate", *asked)
+    program.assert_one_line(told, 2, "is not calibrated itself")

@@ -93,8 +93,12 @@ def test_all_rows_of_a_kind_have_the_same_schedule():
     begun = {*mini.TABLES.origins, *mini.TABLES.origins.values()}
     shared = schedule(set(mini.TABLES.rows) - begun)
     assert {"--dataset=mini", "--shot=5", "--episodes=10000"} < shared
-    begun = "--init_from=runs/mini/classifier"
-    assert {begun, "--train_way=20", "--episodes=400"} < schedule(mini_pretrained.ROWS)
+    begun, begun20 = (
+        f"--init_from=runs/mini/{row}" for row in ("classifier", "classifier_label20")
+    )
+    own = schedule(mini_pretrained.ROWS)
+    assert {begun, "--train_way=20", "--episodes=400"} < own
+    assert schedule(mini_pretrained.LABEL20_ROWS) == own - {begun} | {begun20}
     assert {begun, "--episodes=1000"} < schedule(mini_pretrained.GRAPH_ROWS)
 
 

@@ -142,8 +142,8 @@ TABLES = DatasetTables(
     notes=pathlib.Path(__file__).with_name("mini_notes.md"),
     # The most telling first.
     rows=(
-        mini_pretrained.ORIGIN,
-        *mini_pretrained.BEGUN,
+        *dict.fromkeys(mini_pretrained.ORIGINS.values()),
+        *mini_pretrained.ORIGINS,
         "prwn",
         "pn",
         "pn_all",
@@ -230,10 +230,13 @@ TABLES = DatasetTables(
         "pretrained_egnn_walk": _ONE_SHOT,
         "pretrained_metagan": _ONE_SHOT,
         "pretrained_feat": _ONE_SHOT,
+        "classifier_label20": _ONE_SHOT,
+        "pretrained_prwn_label20": _ONE_SHOT,
+        "pretrained_pn_label20": _ONE_SHOT,
         "pretrained_feat_walk": _ONE_SHOT,
         "metagan": _ONE_SHOT,
     },
-    origins=dict.fromkeys(mini_pretrained.BEGUN, mini_pretrained.ORIGIN),
+    origins=mini_pretrained.ORIGINS,
     short=True,
     inference_rows=("pretrained_prwn", "pretrained_pn"),
     situations=situations(

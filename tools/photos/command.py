@@ -11,11 +11,12 @@ from prwn_tf.cli import define
 ABOUT = "The released models that know photographs, from mini-ImageNet's images."
 ROOT = pathlib.Path(__file__).parents[2]
 NOTES = pathlib.Path(__file__).with_name("notes.md")
-MODELS = (
-    "conv4",
-    "resnet",
-)  # a flagfile in flags/photos, and a line in prwn_tf/released.py
+# Flagfiles in flags/photos, and lines in prwn_tf/released.py. Each begins with another
+# run. A third one, which leaves the validation classes alone, calibrates it.
+MODELS = ("conv4", "resnet")
+BEGUN, HELD_OUT = "{}_classifier", "{}_held_out"
 WAYS = (3, 5)
+SHOTS = 5  # of the validation that is shown
 TRIED = (
     *("model", "classes", "examples", "accuracy (%)", "mean probability (%)"),
     *("calibration error (points)", "AUROC", "false alarms (%)"),
@@ -44,17 +45,45 @@ def run(arguments: argparse.Namespace) -> None:
     data_dir = cli.path(arguments.data_dir)
     command.prepare("mini", data_dir, arguments.source)
     for name in MODELS:
-        if not (output / name / "result.json").exists():
-            flags = f"--flagfile={ROOT / 'flags/photos' / name}.flags"
-            numbers = f"--precision={arguments.precision}"
-            workdir = f"--workdir={runs / name}"
-            programs.run("train", flags, numbers, workdir, data_dir=data_dir)
-            command.release(runs / name, output / name)
+        for run_name, flags in _runs(name, output).items():
+            if not (output / run_name / "result.json").exists():
+                workdir = runs / run_name
+                places = f"--precision={arguments.precision}", f"--workdir={workdir}"
+                programs.run("train", *flags, *places, data_dir=data_dir)
+                if run_name == name:
+                    _calibrate(workdir, output / HELD_OUT.format(name), data_dir)
+                command.release(workdir, output / run_name)
         for way in WAYS:
             model = output / name
             try_model(model, model / _trial(way), f"--way={way}", data_dir=data_dir)
     files.write_text(output / "README.md", page(output))
     print(f"see {output / 'README.md'}")
+
+
+def _runs(name: str, output: pathlib.Path) -> dict[str, tuple[str, ...]]:
+    """Returns the runs behind a model, in their order, and what makes each."""
+    begun = BEGUN.format(name)
+    begin, goes_on = (
+        f"--flagfile={ROOT / 'flags/photos' / run}.flags" for run in (begun, name)
+    )
+    origin = f"--init_from={output / begun}"
+    return {
+        begun: (begin,),
+        HELD_OUT.format(name): (goes_on, origin),
+        name: (goes_on, origin, "--train_splits=train,val"),
+    }
+
+
+def _calibrate(
+    run: pathlib.Path, held_out: pathlib.Path, data_dir: pathlib.Path
+) -> None:
+    """Tests a run again, with the calibration of one that has learned less."""
+    result = files.read_json(run / "result.json")
+    adaptations = ",".join(test["adapt"] for test in result["test"])
+    given = f"--calibrate_from={held_out}", f"--adapt={adaptations}"
+    programs.run("evaluate", f"--workdir={run}", *given, data_dir=data_dir)
+    result["test"] = files.read_json(run / "evaluation.json")
+    files.write_json(run / "result.json", result)
 
 
 def try_model(
@@ -78,10 +107,18 @@ def _trial(way: int) -> str:
 
 def page(output: pathlib.Path) -> str:
     """Returns the page of all models: the notes, their tests, their trials."""
-    tests = [
-        (f"`photos-{name}`", _shots(test), test["adapt"], markdown.measured(test))
+    validations = [
+        (f"[`{run}`]({run})", f"{100 * fit['accuracy']:.2f}")
         for name in MODELS
-        for test in files.read_json(output / name / "result.json")["test"]
+        for run in (BEGUN.format(name), HELD_OUT.format(name))  # it has none itself
+        for fit in files.read_json(output / run / "calibration.json")["fits"]
+        if (fit["adapt"], fit["shot"]) == ("none", SHOTS)
+    ]
+    tests = [
+        (f"[`{run}`]({run})", _shots(test), test["adapt"], markdown.measured(test))
+        for name in MODELS
+        for run in _runs(name, output)
+        for test in files.read_json(output / run / "result.json")["test"]
     ]
     trials = [
         (f"[`photos-{name}`]({name}/{_trial(way)})", way, row["shot"], *_cells(row))
@@ -92,8 +129,10 @@ def page(output: pathlib.Path) -> str:
     return "\n".join(
         [
             NOTES.read_text(encoding="utf-8"),
-            "## Test episodes\n",
-            markdown.table(("model", "task", "adapt", "accuracy (%)"), tests),
+            "## Validation episodes, 5-way 5-shot\n",
+            markdown.table(("run", "accuracy (%)"), validations),
+            "\n## Test episodes\n",
+            markdown.table(("run", "task", "adapt", "accuracy (%)"), tests),
             "\n## As people use it\n",
             markdown.table(TRIED, trials),
             "",
