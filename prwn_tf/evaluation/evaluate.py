@@ -131,7 +131,9 @@ class Evaluator:
         self._pools = pools
         self._head = head
         self._seed = seed
-        self._scorers = {}  # compiled once for each kind of episode
+        # Traced once for each kind of episode, whichever model of the run asks.
+        self._datasets = {}
+        self._scorers = {}
 
     def __call__(
         self,
@@ -147,10 +149,6 @@ class Evaluator:
             calibration: has the temperatures, and says what "auto" means.
         """
         pools_lib.check(self._pools, spec)
-        plans = tf.data.Dataset.range(episodes).map(
-            plan_lib.planner(self._pools, spec, self._seed),
-            num_parallel_calls=tf.data.AUTOTUNE,
-        )
         fitted = calibration if spec.unlabeled_points else None
         automatic = fitted.best(spec.shot) if fitted else "none"
         actual = [automatic if name == AUTO else name for name in adaptations]
@@ -159,6 +157,7 @@ class Evaluator:
         ]
         score = self._scorer(spec, tuple(actual))
         divisors = tf.constant([each or 1.0 for each in temperatures])
+        plans = self._plans(spec, episodes)
         batches = plans.batch(batch_size(spec, embeddings.shape[-1]))
         parts, classes = [], []
         for plan in batches:
@@ -187,6 +186,15 @@ class Evaluator:
         """Returns how each class fared, of episodes [E, N] and their queries [E, Q]."""
         pools = self._pools
         return intervals.tested(len(pools.rows), len(pools.names), classes, correct)
+
+    def _plans(self, spec: EpisodeSpec, episodes: int) -> tf.data.Dataset:
+        key = (spec, episodes)
+        if key not in self._datasets:
+            self._datasets[key] = tf.data.Dataset.range(episodes).map(
+                plan_lib.planner(self._pools, spec, self._seed),
+                num_parallel_calls=tf.data.AUTOTUNE,
+            )
+        return self._datasets[key]
 
     def _scorer(self, spec: EpisodeSpec, adaptations: tuple[str, ...]) -> Callable:
         key = (spec, adaptations)

@@ -44,14 +44,25 @@ def test_the_page_has_tests_and_trials(tmp_path):
     test = {"way": 5, "shot": 5, "adapt": "gate", "accuracy": 0.6251, "interval": 0.004}
     row = {"shot": 1, "accuracy": 48.26, "interval": 2.14, "probability": 50.1}
     row |= {"calibration_error": 4.26, "auroc": 0.7014, "false_alarms": 5.06}
-    content = {"result.json": {"test": [test]}}
-    content |= {f"trial_{way}way.json": {"rows": [row]} for way in command.WAYS}
+    content = {f"trial_{way}way.json": {"rows": [row]} for way in command.WAYS}
+    content["result.json"] = {"test": [test]}
+    fits = [{"adapt": "none", "shot": shot, "accuracy": 0.1 * shot} for shot in (1, 5)]
+    content["calibration.json"] = {"fits": fits}
     for model in command.MODELS:
-        (tmp_path / model).mkdir()
-        for name, each in content.items():
-            (tmp_path / model / name).write_text(json.dumps(each))
+        for run in command.runs_of(model, tmp_path):
+            (tmp_path / run).mkdir()
+            for name, each in content.items():
+                (tmp_path / run / name).write_text(json.dumps(each))
     text = command.page(tmp_path)
     assert text.startswith("# Models that know photographs\n")
-    assert "| `photos-conv4` | 5-way 5-shot | gate | 62.51 ± 0.40 |" in text
+    assert "| [`conv4_held_out`](conv4_held_out) | 50.00 |" in text
+    assert "| [`conv4`](conv4) | 5-way 5-shot | gate | 62.51 ± 0.40 |" in text
     link = "[`photos-conv4`](conv4/trial_3way.json)"
     assert f"| {link} | 3 | 1 | 48.3 ± 2.1 | 50.1 | 4.3 | 0.701 | 5.1 |" in text
+
+
+def test_the_released_run_alone_learns_the_validation_classes(tmp_path):
+    begun, held_out, released = command.runs_of("conv4", tmp_path).values()
+    assert released == (*held_out, "--train_splits=train,val")
+    assert held_out[1] == f"--init_from={tmp_path / 'conv4_classifier'}"
+    assert begun == (f"--flagfile={ROOT / 'flags/photos/conv4_classifier.flags'}",)

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     data_dir = cli.path(arguments.data_dir)
     command.prepare("mini", data_dir, arguments.source)
     for name in MODELS:
-        for run_name, flags in _runs(name, output).items():
+        for run_name, flags in runs_of(name, output).items():
             if not (output / run_name / "result.json").exists():
                 workdir = runs / run_name
                 places = f"--precision={arguments.precision}", f"--workdir={workdir}"
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"see {output / 'README.md'}")
 
 
-def _runs(name: str, output: pathlib.Path) -> dict[str, tuple[str, ...]]:
+def runs_of(name: str, output: pathlib.Path) -> dict[str, tuple[str, ...]]:
     """Returns the runs behind a model, in their order, and what makes each."""
     begun = BEGUN.format(name)
     begin, goes_on = (
@@ -117,7 +117,7 @@ def page(output: pathlib.Path) -> str:
     tests = [
         (f"[`{run}`]({run})", _shots(test), test["adapt"], markdown.measured(test))
         for name in MODELS
-        for run in _runs(name, output)
+        for run in runs_of(name, output)
         for test in files.read_json(output / run / "result.json")["test"]
     ]
     trials = [
