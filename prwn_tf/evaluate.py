@@ -56,8 +56,8 @@ flags.DEFINE_bool(
 flags.DEFINE_string(
     "calibrate_from",
     None,
-    "First store the calibration of the run in this folder with the one to test: of the "
-    "same settings, for one that has learned the validation classes as well.",
+    "First store the calibration of the run in this folder with the one to test: of "
+    "the same settings, for one that has learned the validation classes as well.",
 )
 flags.DEFINE_bool(
     "strangers",

@@ -138,11 +138,11 @@ def test_fit_reports_the_mean_loss():
 
 
 @pytest.mark.parametrize(
-    "xla", ["off", *(pytest.param(x, marks=pytest.mark.slow) for x in ("walk", "step"))]
+    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)]
 )
-def test_two_kinds_of_episodes_in_one_process(xla):
-    model = build(compiled=xla == "walk")
-    step = tf.function(model.train_step, autograph=False, jit_compile=xla == "step")
+def test_two_kinds_of_episodes_in_one_process(compiled):
+    model = build(compiled=compiled)
+    step = tf.function(model.train_step, autograph=False)
     for data in (episode(), episode(way=5, shot=1, query=3, unlabeled=6), episode()):
         assert np.isfinite(step(data)["loss"])
 
@@ -221,25 +221,12 @@ EVERY_TERM = (
 )
 
 
-@pytest.mark.parametrize(
-    ("head_class", "xla"),
-    [
-        (SoftKMeans, False),
-        (ClusterKMeans, False),
-        (MaskedKMeans, False),
-        pytest.param(MaskedKMeans, True, marks=pytest.mark.slow),
-    ],
-)
-def test_every_term_at_once_on_a_kmeans_head(head_class, xla):
+@pytest.mark.parametrize("head_class", [SoftKMeans, ClusterKMeans, MaskedKMeans])
+def test_every_term_at_once_on_a_kmeans_head(head_class):
     model = FewShotModel(Conv4(channels=4), head_class(), EVERY_TERM)
     model.build((None, 16, 16, 1))
     model.compile(optimizer=keras.optimizers.Adam(1e-2))
     model.optimizer.build(model.trainable_variables)
-    step = (
-        tf.function(model.train_step, autograph=False, jit_compile=True)
-        if xla
-        else model.train_step
-    )
-    logs = values(step(episode()))
+    logs = values(model.train_step(episode()))
     assert {name for term in EVERY_TERM for name in term.names} <= set(logs)
     assert np.isfinite(list(logs.values())).all()

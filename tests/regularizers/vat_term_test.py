@@ -78,8 +78,6 @@ def test_matches_oracle():
     [
         (False, PrototypeHead),
         pytest.param(True, SoftKMeans, marks=pytest.mark.slow),
-        pytest.param(True, PrototypeHead, marks=pytest.mark.slow),
-        pytest.param(False, SoftKMeans, marks=pytest.mark.slow),
     ],
 )
 def test_moving_averages_are_those_of_training_without_it(fast, head_class):
@@ -122,16 +120,6 @@ def test_perturbations_in_a_step_have_length_epsilon(monkeypatch):
     build(config=VatConfig()).train_step(episode())
     lengths = np.linalg.norm(found[0].numpy().reshape(9, -1), axis=1)
     np.testing.assert_allclose(lengths, 8.0, rtol=1e-4)
-
-
-@pytest.mark.slow  # tests/encoders/fast_block_test.py compares the blocks
-def test_plain_and_fast_blocks_agree():
-    logs = [
-        build(Conv4(channels=4, fast=fast)).train_step(episode())
-        for fast in (False, True)
-    ]
-    for name in ("vat", "vat_query", "loss"):
-        np.testing.assert_allclose(logs[0][name], logs[1][name], rtol=0.02)
 
 
 def test_the_search_is_no_part_of_the_gradient():
