@@ -53,8 +53,10 @@ def make(
     analyze = {
         ("--what=ways",): [(each.label, each.row) for each in tables.higher_ways.runs],
         ("--what=training,scale,landing,calibration",): tables.landing,
-        # As many as the authors look at; it embeds every image many times.
-        ("--what=consistency", "--eval_episodes=100"): tables.landing,
+        (
+            "--what=consistency",
+            f"--eval_episodes={tables.consistency_episodes}",
+        ): tables.landing,
         ("--what=embedding", f"--way={tables.mapped_ways}"): tables.mapped,
         ("--what=pairs", f"--eval_episodes={EPISODES}"): [
             (each.label, each.row) for each in tables.clean

@@ -132,6 +132,7 @@ class DatasetTables:
         clean: probabilities that a walker among distractors is at a clean point.
         consistency: average VAT losses, how far an answer moves under the worst small
             change of an image.
+        consistency_episodes: how many these are of; it embeds every image many times.
         landing: label and row of the runs whose walkers come home or not.
         mapped: label and row of the runs whose embeddings are drawn side by side.
         mapped_ways: how many classes of them.
@@ -160,6 +161,7 @@ class DatasetTables:
     mapped: tuple[tuple[str, str], ...]
     mapped_ways: int
     compared: tuple[str, ...]
+    consistency_episodes: int = 100  # as many as the authors look at
     evaluations: Mapping[str, tuple[Mapping[str, int], ...]] = dataclasses.field(
         default_factory=dict
     )

@@ -189,6 +189,7 @@ TABLES = DatasetTables(
         Published("PRWN", "pretrained_prwn", 3.1),
         Published("PN", "pretrained_pn", 5.9),
     ),
+    consistency_episodes=20,  # an image is nine times as large as Omniglot's
     landing=(
         ("PN", "pretrained_pn"),
         ("PN_all", "pretrained_pn_all"),
