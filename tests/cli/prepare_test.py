@@ -94,7 +94,7 @@ def test_three_commands_from_a_folder_to_a_tested_model(tmp_path, pictures):
         "train",
         "--dataset=folder",
         f"--workdir={workdir}",
-        *("--episodes=6", "--channels=8", "--validation_episodes=20"),
+        *("--episodes=6", "--encoder=mlp", "--validation_episodes=20"),
         "--eval_episodes=50",
         **plain,
     )
