@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
-BLACK, YELLOW = "#000000", "#F0E442"  # yellow is faint on white
+BLACK, GREY, YELLOW = "#000000", "#808080", "#F0E442"  # yellow is faint on white
 
 
 class Style(NamedTuple):
@@ -29,12 +29,14 @@ METHODS = {
     "PN_VAT": Style(PURPLE, "D", "-."),
     "PN_20way": Style(SKY, "v", ":"),
     "PRWN_distractors": Style(ORANGE, "P", "--"),
+    # The same methods from random weights, beside those from a trained encoder.
+    "PN_random": Style(BLACK, "X", "-."),
+    "PRWN_random": Style(GREY, "*", "-"),
 }
 # Runs of other names take what is left of these, in order.
 OTHERS = (
     *METHODS.values(),
-    Style(BLACK, "X", "-"),
-    Style(YELLOW, "*", "-."),
+    Style(YELLOW, "p", "-."),
 )
 
 

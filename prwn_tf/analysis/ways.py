@@ -157,13 +157,13 @@ def _draw_gains(axes: "Axes", looks: Mapping[str, Style], gains: Sequence[Row]) 
         axes.annotate(
             f"{100 * gain[-1]:+.1f}",
             (way[-1], 100 * gain[-1]),
-            xytext=(3, 0),
+            xytext=(6, 0),
             textcoords="offset points",
             va="center",
             color=look.color,
             fontsize=figures.STYLE["legend.fontsize"],
         )
-    axes.margins(x=0.12)
+    axes.margins(x=0.16)  # room for the numbers
     axes.axhline(0, color="0.45", lw=1)
 
 

@@ -188,6 +188,8 @@ TABLES = DatasetTables(
         Published("PN_all", "pretrained_pn_all", 2.91),
         Published("PRWN", "pretrained_prwn", 3.1),
         Published("PN", "pretrained_pn", 5.9),
+        Published("PN_random", "pn", None),
+        Published("PRWN_random", "prwn", None),
     ),
     consistency_episodes=20,  # an image is nine times as large as Omniglot's
     landing=(
