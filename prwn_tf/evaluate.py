@@ -192,8 +192,7 @@ def measure(
     for text in warning.values():
         logging.warning(text)
     about = {"split": split, "step": step, "eval_seed": seed} | warning
-    if FLAGS.precision:
-        about["precision"] = FLAGS.precision
+    about |= {"precision": FLAGS.precision} if FLAGS.precision else {}
     print(store(output, evaluations, about))
 
 

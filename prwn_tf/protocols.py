@@ -1,26 +1,17 @@
 """The published settings of each data set and method: defaults behind unset flags.
 
 Where a source is silent the decision is ours and marked so, or stands in
-docs/differences.md.
+docs/differences.md. Those of one's own images are in own_images.py.
 """
 
 import dataclasses
-import math
 import re
 from collections.abc import Callable, Sequence
 
-from prwn_tf import authors, backbones, dataset_names
+from prwn_tf import authors, backbones, dataset_names, own_images
 from prwn_tf.authors import every
 from prwn_tf.backbones import BackboneConfig
-from prwn_tf.config import (
-    TERMS,
-    EpisodeSpec,
-    OptimizerConfig,
-    TrainConfig,
-    WalkConfig,
-)
-from prwn_tf.parts import Conv4Config
-from prwn_tf.settings import Term
+from prwn_tf.config import EpisodeSpec, OptimizerConfig, TrainConfig, WalkConfig
 from prwn_tf.task import Prepared, Task
 
 
@@ -63,11 +54,11 @@ def _glyphs(task: Task) -> TrainConfig:
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,
-        train=_training(task, train, test),
+        train=task.train_spec(train, test),
         test=test,
         image_shape=(28, 28, 1),
         label_ratio=0.1,
-        **_terms(task, WalkConfig(weight=1.0, decay=1.0)),
+        **task.published_terms(WalkConfig(weight=1.0, decay=1.0)),
         optimizer=OptimizerConfig(halve_at=every(300, 900)),
         episodes=900,
         eval_episodes=1_000,
@@ -91,11 +82,11 @@ def _omniglot(task: Task) -> TrainConfig:
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,
-        train=_training(task, train, test),
+        train=task.train_spec(train, test),
         test=test,
         image_shape=(28, 28, 1),
         label_ratio=0.1,
-        **_terms(task, walk),
+        **task.published_terms(walk),
         optimizer=paper if as_paper else _REN_OMNIGLOT,
         episodes=20_000,
         validate_every=1_000,
@@ -105,7 +96,7 @@ def _omniglot(task: Task) -> TrainConfig:
 
 def _of_twenty(task: Task) -> EpisodeSpec:
     """Returns test episodes of classes of 20: they ask all that the rest leaves."""
-    shot, unlabeled = task.shot or 1, _or(task.unlabeled, 5)
+    shot, unlabeled = task.shot or 1, 5 if task.unlabeled is None else task.unlabeled
     query = max(1, 20 - shot - unlabeled)
     return task.spec(way=5, shot=shot, query=query, unlabeled=unlabeled, distractors=0)
 
@@ -133,12 +124,12 @@ def _mini_of_paper(task: Task) -> TrainConfig:
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,
-        train=_training(task, train, test),
+        train=task.train_spec(train, test),
         test=test,
         image_shape=(task.prepared or Prepared()).image_shape,
         fit=(task.prepared or Prepared()).fit,
         label_ratio=0.4,
-        **_terms(task, WalkConfig(weight=0.5)),
+        **task.published_terms(WalkConfig(weight=0.5)),
         optimizer=paper if as_paper else _REN,
         episodes=episodes if as_paper else 200_000,
         validate_every=2_000,
@@ -190,103 +181,19 @@ def _plane(
     return TrainConfig(
         dataset=task.dataset,
         method=task.method,
-        train=_training(task, train, test),
+        train=task.train_spec(train, test),
         test=test,
         image_shape=(1, 1, 2),
         encoder="mlp",
         channels=32,
         label_ratio=label_ratio,
-        **_terms(task, walk),
+        **task.published_terms(walk),
         optimizer=OptimizerConfig(learning_rate=rate, weight_decay=0.0),
         episodes=episodes,
         eval_episodes=600,
         validate_every=1_000,
         checkpoint_every=1_000,
     )
-
-
-def _folder(task: Task) -> TrainConfig:
-    """Returns our own: mini's as far as the user's classes go, for minutes on a CPU.
-
-    No label is hidden. What an episode walks over are images of its classes that are
-    neither support nor query, and as many of no class, if there are any. Without any,
-    the terms of the loss that need them are left out.
-    """
-    data = task.prepared or Prepared()
-    test = _fitting(task, data)
-    train = _of_own_images(task, data, data.train_classes - test.distractors)
-    points = train.clean_points or 10 * train.way
-    train = dataclasses.replace(train, extra=min(points, data.extra))
-    terms = _terms(task, WalkConfig(weight=0.5))
-    if not train.unlabeled_points:
-        terms = {name: type(term)(weight=0.0) for name, term in terms.items()}
-    return TrainConfig(
-        dataset=task.dataset,
-        method=task.method,
-        train=_training(task, train, test),
-        test=test,
-        image_shape=data.image_shape,
-        fit=data.fit,
-        label_ratio=task.labelled_share,
-        **terms,
-        conv4=Conv4Config(scale=0.0),
-        optimizer=OptimizerConfig(halve_at=every(750, 3_000)),
-        episodes=3_000,
-        eval_episodes=1_000,
-        validate_every=500,
-        checkpoint_every=500,
-    )
-
-
-def _of_own_images(task: Task, data: Prepared, classes: int) -> EpisodeSpec:
-    """Returns training episodes that the smallest class allows."""
-    ratio = task.labelled_share
-    labelled = math.floor(data.train_images * ratio + 1e-9)
-    # Where all are labelled, half of a class is left to be walked over.
-    walked = ratio == 1 and not task.labeled_only
-    known = max(2, labelled // 2) if walked else labelled
-    shot = min(5, max(1, known // 2))
-    query = min(5, max(1, known - shot))
-    rest = data.train_images - (shot + query if ratio == 1 else labelled)
-    return EpisodeSpec(max(2, min(5, classes)), shot, query, max(0, min(10, rest)))
-
-
-def _fitting(task: Task, data: Prepared) -> EpisodeSpec:
-    """Returns test episodes that the smallest class allows, if not asked otherwise."""
-    images = data.held_out_images
-    shot = task.shot or (5 if images >= 15 else 1)
-    rest = max(1, images - shot)
-    if task.query is not None:
-        unlabeled = rest - task.query
-    else:
-        unlabeled = _or(task.unlabeled, rest // 2)
-    return task.spec(
-        way=max(2, min(5, data.held_out_classes - _or(task.distractors, 0))),
-        shot=shot,
-        query=max(1, min(20, rest - unlabeled)),
-        unlabeled=max(0, min(20, unlabeled)),
-        distractors=0,
-    )
-
-
-def _training(task: Task, train: EpisodeSpec, test: EpisodeSpec) -> EpisodeSpec:
-    """Returns training episodes with the test's distractors; none of them for PN."""
-    if task.labeled_only:
-        return dataclasses.replace(train, unlabeled=0, extra=0)
-    return dataclasses.replace(train, distractors=test.distractors)
-
-
-def _terms(task: Task, walk: WalkConfig) -> dict[str, Term]:
-    """Returns the terms in use with their published settings, others with weight 0."""
-    published = {name: term() for name, term in TERMS.items()} | {"walk": walk}
-    return {
-        name: config if name in task.used else type(config)(weight=0.0)
-        for name, config in published.items()
-    }
-
-
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
 
 
 # Ren et al. 2018: the first halving in their lists multiplies by one. Adam's second
@@ -301,8 +208,8 @@ _PROTOCOLS: dict[str, Callable[[Task], TrainConfig]] = {
     "omniglot": _omniglot,
     "mini": _mini,
     "tiered": _tiered,
-    "folder": _folder,
-    "tfds": _folder,
+    "folder": own_images.protocol,
+    "tfds": own_images.protocol,
     "spiral": _spiral,
     "gaussian_circles": _gaussian_circles,
 }

@@ -3,7 +3,8 @@
 import dataclasses
 
 from prwn_tf import imports, methods
-from prwn_tf.config import FITS, EpisodeSpec
+from prwn_tf.config import FITS, TERMS, EpisodeSpec, WalkConfig
+from prwn_tf.settings import Term
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,24 @@ class Task:
         asked = {name: getattr(self, name) for name in defaults}
         given = {name: value for name, value in asked.items() if value is not None}
         return EpisodeSpec(**defaults | given)
+
+    def train_spec(self, train: EpisodeSpec, test: EpisodeSpec) -> EpisodeSpec:
+        """Returns training episodes with the test's distractors, or none for PN."""
+        if self.labeled_only:
+            return dataclasses.replace(train, unlabeled=0, extra=0)
+        return dataclasses.replace(train, distractors=test.distractors)
+
+    def published_terms(self, walk: WalkConfig) -> dict[str, Term]:
+        """Returns the terms in use with their published settings, others at weight 0.
+
+        Args:
+            walk: the settings of the walk on the data set.
+        """
+        published = {name: term() for name, term in TERMS.items()} | {"walk": walk}
+        return {
+            name: config if name in self.used else type(config)(weight=0.0)
+            for name, config in published.items()
+        }
 
     @property
     def used(self) -> tuple[str, ...]:

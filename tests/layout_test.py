@@ -23,6 +23,7 @@ FLOW = (
     ("methods",),
     ("task",),
     ("authors",),
+    ("own_images",),
     ("protocols",),
     ("images",),
     ("data",),
@@ -72,6 +73,17 @@ def test_imports_point_backwards(path):
     for other in imported_rooms(path):
         assert other in RANK, f"nothing imports the program {other}"
         assert RANK[other] <= rank, f"{room(path)} imports {other}, which comes later"
+
+
+@pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_a_file_holds_one_idea_and_a_function_fits_on_a_screen(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 300
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno - node.lineno + 1 < 50, node.name
 
 
 def test_the_walk_imports_tensorflow_alone():

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from prwn_tf.encoders import second_gradients
+from prwn_tf.encoders.second_gradients import differentiable, plain_block
 
 
 class BlockOutput(NamedTuple):
@@ -53,24 +53,19 @@ def fast_block(
         images: [B, H, W, C], perhaps of half precision, as are the activations then.
         kernel: [3, 3, C, channels], applied with stride 1 and SAME padding.
         scale, offset: [channels], batch norm's gamma and beta.
-        pilot: [channels], a guess of the mean. Taken off first, it keeps the digits of
-            a variance much smaller than the mean.
+        pilot: [channels], a guess of the mean; taken off first, it saves digits.
     """
-
-    plain = functools.partial(second_gradients.plain_block, epsilon=epsilon)
+    plain = functools.partial(plain_block, epsilon=epsilon)
 
     @tf.custom_gradient
     def block(images, kernel, scale, offset):
         sign = tf.where(scale < 0, -tf.ones_like(scale), tf.ones_like(scale))
-        shift = tf.stop_gradient(pilot) * sign
         turned = kernel * tf.cast(sign, kernel.dtype)
         # TensorFlow computes a convolution and its bias in one operation.
-        shift = tf.cast(shift, images.dtype)
+        shift = tf.cast(tf.stop_gradient(pilot) * sign, images.dtype)
         y = tf.nn.bias_add(tf.nn.conv2d(images, turned, 1, "SAME"), -shift)
         exact = scale.dtype
-        count = tf.cast(tf.size(y) // tf.size(scale), exact)
-        mean = _product_sum(exact, y) / count
-        variance = tf.maximum(_product_sum(exact, y, y) / count - mean * mean, 0)
+        count, mean, variance = _moments(y, exact)
         deviation = tf.sqrt(variance + epsilon)
         slope = scale * sign / deviation  # k
         pooled = tf.nn.max_pool2d(y, 2, 2, "VALID")
@@ -79,25 +74,27 @@ def fast_block(
         def gradient(d_activations, *unused):
             dz = gate(activations, d_activations)
             d_offset = _product_sum(exact, dz)
-            d_scale = _product_sum(exact, dz, pooled) - mean * d_offset
-            d_scale /= deviation
+            d_scale = (_product_sum(exact, dz, pooled) - mean * d_offset) / deviation
             c1 = -slope * d_scale / (count * deviation)
             c0 = -slope * d_offset / count - c1 * mean
             dy = unpool_gradient(y, dz, slope, c1, c0)
             d_images = convolution_gradient(dy, turned)
-            d_kernel = kernel_gradient(images, kernel, dy)
-            d_kernel *= tf.cast(sign, kernel.dtype)
-            return second_gradients.differentiable(
-                [d_images, d_kernel, d_scale * sign, d_offset],
-                [images, kernel, scale, offset],
-                d_activations,
-                plain,
-            )
+            d_kernel = kernel_gradient(images, kernel, dy) * tf.cast(sign, kernel.dtype)
+            gradients = [d_images, d_kernel, d_scale * sign, d_offset]
+            inputs = [images, kernel, scale, offset]
+            return differentiable(gradients, inputs, d_activations, plain)
 
         true_mean = (mean + tf.cast(shift, exact)) * sign
         return (activations, true_mean, variance), gradient
 
     return BlockOutput(*block(images, kernel, scale, offset))
+
+
+def _moments(y: tf.Tensor, exact: tf.DType) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns how many numbers each channel has, their means and variances."""
+    count = tf.cast(tf.size(y) // y.shape[-1], exact)
+    mean = _product_sum(exact, y) / count
+    return count, mean, tf.maximum(_product_sum(exact, y, y) / count - mean * mean, 0)
 
 
 def convolution_gradient(dy: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:

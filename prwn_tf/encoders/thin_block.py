@@ -19,7 +19,6 @@ import functools
 
 import tensorflow as tf
 
-from prwn_tf.encoders import second_gradients
 from prwn_tf.encoders.fast_block import (
     BlockOutput,
     channel_sum,
@@ -27,6 +26,7 @@ from prwn_tf.encoders.fast_block import (
     gate,
     unpool_gradient,
 )
+from prwn_tf.encoders.second_gradients import differentiable, plain_block
 
 
 def thin_block(
@@ -43,8 +43,7 @@ def thin_block(
         kernel: [3, 3, C, channels], applied with stride 1 and SAME padding.
         scale, offset: [channels], batch norm's gamma and beta.
     """
-
-    plain = functools.partial(second_gradients.plain_block, epsilon=epsilon)
+    plain = functools.partial(plain_block, epsilon=epsilon)
 
     @tf.custom_gradient
     def block(images, kernel, scale, offset):
@@ -69,21 +68,28 @@ def thin_block(
             d_weights = slope * won + c1 * spread
             d_weights -= slope * d_offset * patch_mean[:, None]
             d_kernel = tf.reshape(d_weights * sign, tf.shape(kernel))
-            # Only computed where someone asks for it.
-            y = tf.nn.conv2d(images, turned, 1, "SAME")
             c0 = -slope * d_offset - c1 * mean
-            dy = unpool_gradient(y, dz, slope, c1 / count, c0 / count)
-            d_images = convolution_gradient(dy, turned)
-            return second_gradients.differentiable(
-                [d_images, d_kernel, d_scale * sign, d_offset],
-                [images, kernel, scale, offset],
-                d_activations,
-                plain,
-            )
+            d_images = _d_images(images, turned, dz, slope, c1 / count, c0 / count)
+            gradients = [d_images, d_kernel, d_scale * sign, d_offset]
+            inputs = [images, kernel, scale, offset]
+            return differentiable(gradients, inputs, d_activations, plain)
 
         return (activations, mean * sign, variance), gradient
 
     return BlockOutput(*block(images, kernel, scale, offset))
+
+
+def _d_images(
+    images: tf.Tensor,
+    turned: tf.Tensor,
+    dz: tf.Tensor,
+    slope: tf.Tensor,
+    c1: tf.Tensor,
+    c0: tf.Tensor,
+) -> tf.Tensor:
+    """Returns the gradient of the images, computed only where someone asks for it."""
+    y = tf.nn.conv2d(images, turned, 1, "SAME")
+    return convolution_gradient(unpool_gradient(y, dz, slope, c1, c0), turned)
 
 
 def _patch_moments(images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

@@ -42,7 +42,6 @@ def train(
 
     Args:
         episodes_from: the training episodes of this process from an index on.
-        validate: called with the step when a validation is due.
         replicas: the devices that share a step; one by default.
 
     Raises:
@@ -66,10 +65,8 @@ def train(
             checkpoints.seconds.assign_add(elapsed)
             if due.report:
                 speed = replicas.count * len(losses) / spent
-                monitor.training(step, logs, model.optimizer.learning_rate, speed)
-                progress.set_postfix_str(_postfix(logs), refresh=False)
+                _report(model, monitor, progress, step, logs, speed)
                 losses, spent = [], 0.0
-                model.reset_metrics()
             if due.validation:
                 validate(step)
             if last:
@@ -79,6 +76,20 @@ def train(
             if stopping or (last and replicas.any(stop.requested)):
                 raise _stopped(stop, step, workdir)
             clock = time.monotonic()
+
+
+def _report(
+    model: FewShotModel,
+    monitor: Monitor,
+    progress: tqdm.tqdm,
+    step: int,
+    logs: Logs,
+    speed: float,
+) -> None:
+    """Shows the means since the last report, and begins new ones."""
+    monitor.training(step, logs, model.optimizer.learning_rate, speed)
+    progress.set_postfix_str(_postfix(logs), refresh=False)
+    model.reset_metrics()
 
 
 def follow(

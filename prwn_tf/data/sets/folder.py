@@ -33,9 +33,7 @@ def describe(
     split_of: Mapping[str, str] | None = None,
     paths_of: Mapping[str, list[str]] | None = None,
 ) -> Import:
-    """Returns the classes of a folder tree, and which split each belongs to.
-
-    Classes of too few images are left out, with a note.
+    """Returns the classes of a folder tree that are large enough, and their splits.
 
     Args:
         size: height and width of the images to be made.
