@@ -131,7 +131,7 @@ class Evaluator:
         self._pools = pools
         self._head = head
         self._seed = seed
-        # Traced once for each kind of episode, whichever model of the run asks.
+        # Both are traced once for each kind of episode.
         self._datasets = {}
         self._scorers = {}
 
