@@ -6,7 +6,7 @@ import logging
 import math
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -126,19 +126,22 @@ class Experiment:
 
     @functools.cached_property
     def _first_episode(self) -> Episode:
-        return next(iter(self._episodes(0)))
+        return self._read(tf.constant(0, tf.int64))
 
     def _episodes(self, start: int) -> tf.data.Dataset:
         cluster = self.replicas.cluster
-        return pipeline.episodes(
+        return pipeline.dataset(
+            self._read, start + cluster.place, self.config.episodes, cluster.workers
+        )
+
+    @functools.cached_property
+    def _read(self) -> Callable[[tf.Tensor], Episode]:
+        return pipeline.reader(
             training_store(self.stores, self.config.train_splits),
             self.pools["train"],
             methods.training_spec(self.config),
             self.config.seed,
-            start + cluster.place,
-            self.config.episodes,
             self.config.augment,
-            every=cluster.workers,
         )
 
     def _validate(self, step: int, curves: Monitor) -> None:

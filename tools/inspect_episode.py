@@ -99,6 +99,8 @@ def episode(
     config: TrainConfig, stores: dict[str, reader.ClassStore], pool: pools.Pools
 ) -> tuple[EpisodeSpec, "Plan", "Episode"]:
     """Returns the episode that the flags name: its kind, its rows and its images."""
+    import tensorflow as tf
+
     from prwn_tf.episodes import pipeline, plan
 
     training = FLAGS.split == "train"
@@ -108,8 +110,12 @@ def episode(
     if training:
         images = reader.training_store(stores, config.train_splits)
     index = FLAGS.episode
-    episodes = pipeline.episodes(images, pool, spec, seed, index, index + 1)
-    return spec, plan.planner(pool, spec, seed)(index), next(iter(episodes))
+    read_episode = pipeline.reader(images, pool, spec, seed)
+    return (
+        spec,
+        plan.planner(pool, spec, seed)(index),
+        read_episode(tf.constant(index, tf.int64)),
+    )
 
 
 if __name__ == "__main__":

@@ -71,8 +71,7 @@ class Subject:
     def plans(self, spec: EpisodeSpec, count: int) -> tf.data.Dataset:
         """Returns which images make episodes 0..count-1."""
         pools_lib.check(self.pools, spec)
-        plan = plan_lib.planner(self.pools, spec, self.seed)
-        return tf.data.Dataset.range(count).map(plan)
+        return plan_lib.plans(self.pools, spec, self.seed, count)
 
     def plan(self, spec: EpisodeSpec, index: int) -> Plan:
         """Returns which images make one episode."""

@@ -64,13 +64,40 @@ def episodes(
     start: int,
     stop: int,
     augment: Sequence[str] = (),
-    every: int = 1,
 ) -> tf.data.Dataset:
     """Returns episodes start..stop-1 of a split as a dataset of `Episode`.
 
     Args:
         augment: changes of the images, by their names in `augment.CHANGES`.
+    """
+    return dataset(reader(store, pools, spec, seed, augment), start, stop)
+
+
+def dataset(
+    read: Callable[[tf.Tensor], Episode], start: int, stop: int, every: int = 1
+) -> tf.data.Dataset:
+    """Returns episodes start..stop-1 as a dataset, read before they are asked for.
+
+    Args:
+        read: the function episode index -> Episode.
         every: to take every so many-th alone; the rest is for other machines.
+    """
+    indices = tf.data.Dataset.range(start, stop, every)
+    read_ahead = indices.map(read, num_parallel_calls=tf.data.AUTOTUNE).prefetch(AHEAD)
+    return plan_lib.as_written(read_ahead)
+
+
+def reader(
+    store: SortedClasses,
+    pools: Pools,
+    spec: EpisodeSpec | BatchSpec,
+    seed: int,
+    augment: Sequence[str] = (),
+) -> Callable[[tf.Tensor], Episode]:
+    """Returns the function episode index -> Episode, in TensorFlow operations.
+
+    Args:
+        augment: as in `episodes`.
     """
     plan = plan_lib.planner(pools, spec, seed)
 
@@ -82,9 +109,7 @@ def episodes(
             images = augment_lib.augmented(images, augment, seed, index)
         return _episode(images, planned, index)
 
-    dataset = tf.data.Dataset.range(start, stop, every)
-    dataset = dataset.map(episode, num_parallel_calls=tf.data.AUTOTUNE)
-    return dataset.prefetch(AHEAD)
+    return episode
 
 
 def _pixels(store: SortedClasses, plan: plan_lib.Plan) -> tf.Tensor:

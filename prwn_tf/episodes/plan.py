@@ -34,6 +34,27 @@ class Plan(NamedTuple):
     unlabeled: tf.Tensor  # [U]
 
 
+def plans(
+    pools: Pools, spec: EpisodeSpec | BatchSpec, seed: int, episodes: int
+) -> tf.data.Dataset:
+    """Returns the plans of episodes 0..episodes-1 as a dataset."""
+    numbers = tf.data.Dataset.range(episodes)
+    planned = numbers.map(
+        planner(pools, spec, seed), num_parallel_calls=tf.data.AUTOTUNE
+    )
+    return as_written(planned)
+
+
+def as_written(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Returns a dataset whose graph is not rewritten before its first element.
+
+    Ours have nothing to fuse, and every look for it costs a tenth of a second.
+    """
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    return dataset.with_options(options)
+
+
 def planner(
     pools: Pools, spec: EpisodeSpec | BatchSpec, seed: int
 ) -> Callable[[int], Plan]:

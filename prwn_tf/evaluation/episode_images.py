@@ -4,7 +4,6 @@ import pathlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from prwn_tf import files
 from prwn_tf.config import ASKED, EpisodeSpec
@@ -40,9 +39,7 @@ def _rows(
     """
     for spec in specs:
         kind = [getattr(spec, name) for name in ASKED]
-        planned = tf.data.Dataset.range(episodes).map(
-            plan_lib.planner(pools, spec, seed)
-        )
+        planned = plan_lib.plans(pools, spec, seed, episodes)
         for index, plan in enumerate(planned.as_numpy_iterator()):
             for role, row in _roles(plan, spec):
                 place = int(np.searchsorted(store.offsets, row, side="right")) - 1

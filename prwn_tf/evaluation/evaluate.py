@@ -190,9 +190,8 @@ class Evaluator:
     def _plans(self, spec: EpisodeSpec, episodes: int) -> tf.data.Dataset:
         key = (spec, episodes)
         if key not in self._datasets:
-            self._datasets[key] = tf.data.Dataset.range(episodes).map(
-                plan_lib.planner(self._pools, spec, self._seed),
-                num_parallel_calls=tf.data.AUTOTUNE,
+            self._datasets[key] = plan_lib.plans(
+                self._pools, spec, self._seed, episodes
             )
         return self._datasets[key]
 

@@ -74,7 +74,7 @@ def responses(
     """
     pool = spec.unlabeled * (spec.way + min(distractors, spec.distractors))
     parts: dict[str, list[Responses]] = {name: [] for name in names}
-    plans = tf.data.Dataset.range(episodes).map(plan_lib.planner(pools, spec, seed))
+    plans = plan_lib.plans(pools, spec, seed, episodes)
     for plan in plans.batch(batch_size(spec, embeddings.shape[-1])):
         support = embeddings.gather(plan.support)  # [E, N, K, D]
         points = embeddings.gather(plan.unlabeled)  # [E, U, D]

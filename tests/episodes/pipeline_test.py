@@ -1,4 +1,5 @@
 import numpy as np
+import tensorflow as tf
 
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pipeline, pools
@@ -33,3 +34,12 @@ def test_starts_anywhere(make_store):
     for ours, theirs in zip(rest, whole[6:], strict=True):
         for part, same in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(part, same)
+
+
+def test_one_is_read_alone_as_it_is_among_others(make_store):
+    store = make_store([9, 8, 9, 7])["train"]
+    pool = pools.whole(store, "train")
+    *_, last = pipeline.episodes(store, pool, SPEC, 0, 0, 4)
+    alone = pipeline.reader(store, pool, SPEC, 0)(tf.constant(3, tf.int64))
+    for part, same in zip(alone, last, strict=True):
+        np.testing.assert_array_equal(part, same)
