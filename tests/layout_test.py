@@ -9,7 +9,8 @@ import pytest
 
 from prwn_tf import __main__
 
-PACKAGE = pathlib.Path(__file__).parents[1] / "prwn_tf"
+ROOT = pathlib.Path(__file__).parents[1]
+PACKAGE = ROOT / "prwn_tf"
 
 # Each room may import the rooms before it, and itself.
 FLOW = (
@@ -43,6 +44,7 @@ FLOW = (
 )
 RANK = {room: rank for rank, rooms in enumerate(FLOW) for room in rooms}
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TOOLS = sorted((ROOT / "tools").rglob("*.py"))
 
 
 def room(path: pathlib.Path) -> str:
@@ -76,7 +78,7 @@ def test_imports_point_backwards(path):
 
 
 @pytest.mark.parametrize(
-    "path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE))
+    "path", [*MODULES, *TOOLS], ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_a_file_holds_one_idea_and_a_function_fits_on_a_screen(path):
     text = path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """The PRWN training step in PyTorch, written to be timed against ours.
 
-The same network, losses and optimizer as `training_step` in benchmark.py, in the
+The same network, losses and optimizer as `training_step` in benchmark_steps.py, in the
 idiom of that library: eager in its default layout, eager with channels last, and
 compiled.
 """
@@ -25,27 +25,21 @@ def training_step(
     walk: WalkConfig,
     optimizer: OptimizerConfig,
 ) -> Callable[[], float]:
-    """One training step on fixed images, as a function that waits for its end.
+    """Returns a training step on fixed images, which waits for its own end.
 
     Args:
         variant: "nchw", "channels_last" or "compile".
     """
     torch.manual_seed(0)
-    model = _conv4(channels)
     layout = torch.contiguous_format if variant == "nchw" else torch.channels_last
-    model = model.to(memory_format=layout)
-    adam = torch.optim.Adam(
-        model.parameters(),
-        lr=optimizer.learning_rate,
-        betas=(optimizer.beta_1, optimizer.beta_2),
-        eps=optimizer.epsilon,
-    )
+    model = _conv4(channels).to(memory_format=layout)
+    adam = _adam(model, optimizer)
     kernels = [layer.weight for layer in model if isinstance(layer, nn.Conv2d)]
     per_class = shot + query
-    labeled_images = torch.rand(way * per_class, channels, size, size)
-    unlabeled_images = torch.rand(way * unlabeled, channels, size, size)
-    labeled_images = labeled_images.contiguous(memory_format=layout)
-    unlabeled_images = unlabeled_images.contiguous(memory_format=layout)
+    labeled_images, unlabeled_images = (
+        torch.rand(count, channels, size, size).contiguous(memory_format=layout)
+        for count in (way * per_class, way * unlabeled)
+    )
     labels = torch.arange(way).repeat_interleave(query)
 
     def loss() -> torch.Tensor:
@@ -55,11 +49,9 @@ def training_step(
         queries = labeled[:, shot:].reshape(way * query, -1)
         scores = -_squared_distance(queries, prototypes)
         decay = sum(kernel.square().sum() for kernel in kernels)
-        return (
-            functional.cross_entropy(scores, labels)
-            + walk_loss(prototypes, points, walk)
-            + optimizer.weight_decay / 2 * decay
-        )
+        total = functional.cross_entropy(scores, labels)
+        total = total + walk_loss(prototypes, points, walk)
+        return total + optimizer.weight_decay / 2 * decay
 
     compiled = torch.compile(loss) if variant == "compile" else loss
 
@@ -83,6 +75,15 @@ def _conv4(channels: int) -> nn.Module:
             nn.MaxPool2d(2),
         ]
     return nn.Sequential(*blocks, nn.Flatten())
+
+
+def _adam(model: nn.Module, optimizer: OptimizerConfig) -> torch.optim.Adam:
+    return torch.optim.Adam(
+        model.parameters(),
+        lr=optimizer.learning_rate,
+        betas=(optimizer.beta_1, optimizer.beta_2),
+        eps=optimizer.epsilon,
+    )
 
 
 def _squared_distance(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
