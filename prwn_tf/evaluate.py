@@ -116,7 +116,7 @@ def main() -> None:
     output = output_folder(source)
     fitted = calibration_file(source, output)
     if FLAGS.calibrate or FLAGS.calibrate_from:
-        check_calibration(config)
+        check_calibration(config, fitted)
         files.check_writable(fitted.parent)
     if FLAGS.calibrate_from:
         like = runs.calibration_of_like(cli.path(FLAGS.calibrate_from), config)
@@ -133,8 +133,8 @@ def main() -> None:
     measure(trained, fitted, stores, run_pools, specs, adaptations, output)
 
 
-def check_calibration(config: TrainConfig) -> None:
-    """Raises if it is asked for twice, or no classes are left that could tell it."""
+def check_calibration(config: TrainConfig, path: pathlib.Path) -> None:
+    """Raises if what is asked for is no better than what there is, or cannot be had."""
     if FLAGS.calibrate and FLAGS.calibrate_from:
         raise UserError("--calibrate and --calibrate_from exclude each other")
     if FLAGS.calibrate and config.learns_validation:
@@ -142,6 +142,11 @@ def check_calibration(config: TrainConfig) -> None:
             "--calibrate needs validation classes that the model has not learned, and "
             "this one has (--train_splits=train,val); give a run of the same settings "
             "that has not, by --calibrate_from"
+        )
+    if FLAGS.calibrate_from and not config.learns_validation and path.exists():
+        raise UserError(
+            f"--calibrate_from would replace {path}, which validation classes that "
+            "the model has not learned have told; leave it out"
         )
 
 

@@ -73,7 +73,13 @@ def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
         ylim=(-0.02, 1.02),
         aspect="equal",
     )
-    axes.legend(loc="lower right", title="area under the curve")
+    axes.legend(
+        loc="lower right",
+        title="area under the curve",
+        frameon=True,  # over the line of chance
+        edgecolor="none",
+        framealpha=1,
+    )
     return figure
 
 

@@ -123,6 +123,12 @@ def test_a_calibration_of_another_kind_is_refused(finished, data_dir, tmp_path):
     asked = f"--workdir={run}", f"--data_dir={data_dir}", f"--calibrate_from={other}"
     both = program.run("evaluate", *asked, "--calibrate")
     program.assert_one_line(both, 2, "--calibrate and --calibrate_from exclude")
+    own = run / "calibration.json"
+    kept = own.read_bytes()
+    told = program.run("evaluate", *asked)
+    program.assert_one_line(told, 2, f"would replace {own}", "leave it out")
+    assert own.read_bytes() == kept
+    own.unlink()
     content = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps(content | {"channels": 4}))
     told = program.run("evaluate", *asked)
