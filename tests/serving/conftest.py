@@ -2,10 +2,12 @@
 
 import pathlib
 
+import numpy as np
 import pytest
 
 from prwn_tf.serving import export as export_lib
 from prwn_tf.serving import models
+from prwn_tf.serving.classifier import FewShotClassifier
 from tests.serving import made
 
 
@@ -43,3 +45,31 @@ def color_model(tmp_path_factory) -> models.ServedModel:
     path = tmp_path_factory.mktemp("color")
     made.write_run(path, image_shape=(32, 32, 3), dataset="folder")
     return models.open_model(path)
+
+
+@pytest.fixture(scope="session")
+def images():
+    """[3, 20, 28, 28, 1]"""
+    return np.stack([made.drawings(index) for index in range(3)])
+
+
+@pytest.fixture(scope="session")
+def support(images):
+    return np.concatenate(images[:, : made.SHOTS]), np.repeat(made.NAMES, made.SHOTS)
+
+
+@pytest.fixture(scope="session")
+def queries(images):
+    return np.concatenate(images[:, 10:])
+
+
+@pytest.fixture(scope="session")
+def unlabeled(images):
+    """8 drawings of the classes, and 4 of others."""
+    others = np.concatenate([made.drawings(index)[:2] for index in (8, 9)])
+    return np.concatenate([*images[:, 5:8], others])[:12]
+
+
+@pytest.fixture
+def fitted(model, support):
+    return FewShotClassifier(model).fit(*support)
