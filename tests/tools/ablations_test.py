@@ -28,13 +28,13 @@ def measured(output: pathlib.Path, name: str, accuracy: float) -> None:
 
 
 def test_each_training_changes_one_setting():
-    short = Ablation("prwn", (STEPS,), episodes=600)
+    short = Ablation("prwn", "PRWN", (STEPS,), episodes=600)
     assert short.trainings() == {
         "prwn_short": ["--episodes=600"],
         "prwn_short_walk_steps_0": ["--episodes=600", "--walk_steps=0"],
         "prwn_short_walk_steps_5": ["--episodes=600", "--walk_steps=5"],
     }
-    whole = Ablation("prwn", (STEPS,))
+    whole = Ablation("prwn", "PRWN", (STEPS,))
     assert whole.trainings()["prwn_walk_steps_0"] == ["--walk_steps=0"]
     assert "prwn" not in whole.trainings()  # it is released
 
@@ -74,7 +74,7 @@ def test_the_page_has_what_was_trained(tmp_path):
     measured(output, "prwn_short", 0.97)
     measured(output, "prwn_short_walk_steps_0", 0.96)
     text = report.page(omniglot.TABLES, output)
-    assert "## prwn, one setting changed (validation, 6000 episodes)" in text
+    assert "## PRWN, one setting changed (validation, 6000 episodes)" in text
     own = "| 97.00 ± 0.20 | 98.00 ± 0.20 | `prwn_short` |"
     assert f"| `--walk_steps` | 3 {own}" in text
     changed = "| 96.00 ± 0.20 | 97.00 ± 0.20 | `prwn_short_walk_steps_0` |"

@@ -76,16 +76,16 @@ def sections(tables: DatasetTables, output: pathlib.Path, link: str) -> list[str
     """
     parts = []
     for ablation in tables.ablations:
-        lines = [
-            line
-            for factor in ablation.factors
-            for line in _lines(ablation, factor, output)
+        factors = [
+            list(_lines(ablation, factor, output)) for factor in ablation.factors
         ]
+        # The row's own value alone says nothing.
+        lines = [line for of_factor in factors if of_factor[1:] for line in of_factor]
         if lines:
             length = f", {ablation.episodes} episodes" if ablation.episodes else ""
             header = ("setting", "value", *ADAPTATIONS, "training")
             parts += [
-                f"## {ablation.row}, one setting changed (validation{length})",
+                f"## {ablation.label}, one setting changed (validation{length})",
                 markdown.table(header, lines),
                 f"![{ablation.base}]({link}/{ablation.base}.png)",
             ]
@@ -146,7 +146,7 @@ def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "F
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
     for axes, (factor, points) in zip(panels.ravel(), curves.items(), strict=False):
         for adapt, style in ADAPTATIONS.items():
-            _draw_points(axes, style, adapt, points[adapt])
+            _draw_points(axes, style, f"--adapt={adapt}", points[adapt])
         axes.axvline(factor.own, color="0.45", lw=1, ls=(0, (1, 2)))
         axes.set(xlabel=factor.title)
     for axes in panels.ravel()[len(curves) :]:
@@ -155,7 +155,7 @@ def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "F
         axes.set(ylabel="accuracy (%)")
     panels[0, 0].legend()
     length = f", {ablation.episodes} episodes" if ablation.episodes else ""
-    figure.suptitle(f"{title(ablation.row)}{length}, validation classes", fontsize=8)
+    figure.suptitle(f"{title(ablation.label)}{length}, validation classes", fontsize=8)
     return figure
 
 

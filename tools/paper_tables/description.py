@@ -73,6 +73,7 @@ class Ablation(NamedTuple):
     """
 
     row: str
+    label: str  # of the method, as figures have it
     factors: tuple[Factor, ...]
     episodes: int | None = None
 

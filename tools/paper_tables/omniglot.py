@@ -123,6 +123,7 @@ _ROWS = (
 _ABLATIONS = (
     Ablation(
         "prwn",
+        "PRWN",
         (
             Factor(r"most inner steps $\tau$", "walk_steps", 3, (0, 1, 2, 4, 5)),
             Factor(r"decay $\alpha$", "walk_decay", 1, (0.5, 0.7)),
@@ -138,6 +139,7 @@ _ABLATIONS = (
     # What might bring the row among distractors up to the paper's.
     Ablation(
         "prwn_distractors",
+        "PRWN_distractors",
         (
             Factor(r"Adam's $\beta_2$", "beta_2", 0.99, (0.999,)),
             Factor("unlabelled a class", "train_unlabeled", 10, (5,)),
