@@ -17,14 +17,18 @@ from tests.children import child  # noqa: E402
 STEPS = Factor("inner steps", "walk_steps", 3, (0, 5))
 
 
-def measured(output: pathlib.Path, name: str, accuracy: float) -> None:
+def measured(
+    output: pathlib.Path, name: str, accuracy: float, precision: str = "float32"
+) -> None:
     """Releases a training that was measured."""
     tests = [
         {"adapt": adapt, "accuracy": accuracy + more, "interval": 0.002}
         for adapt, more in (("none", 0), ("refine", 0.01))
     ]
-    (output / "ablations" / name).mkdir(parents=True)
-    (output / "ablations" / name / "evaluation.json").write_text(json.dumps(tests))
+    folder = output / "ablations" / name
+    folder.mkdir(parents=True)
+    (folder / "evaluation.json").write_text(json.dumps(tests))
+    (folder / "config.json").write_text(json.dumps({"precision": precision}))
 
 
 def test_each_training_changes_one_setting():
@@ -72,12 +76,12 @@ def test_what_a_factor_calls_the_rows_own_is_what_it_has():
 def test_the_page_has_what_was_trained(tmp_path):
     output = tmp_path / "omniglot"
     measured(output, "prwn_short", 0.97)
-    measured(output, "prwn_short_walk_steps_0", 0.96)
+    measured(output, "prwn_short_walk_steps_0", 0.96, "bfloat16")
     text = report.page(omniglot.TABLES, output)
     assert "## PRWN, one setting changed (validation, 6000 episodes)" in text
     own = "| 97.00 ± 0.20 | 98.00 ± 0.20 | `prwn_short` |"
     assert f"| `--walk_steps` | 3 {own}" in text
-    changed = "| 96.00 ± 0.20 | 97.00 ± 0.20 | `prwn_short_walk_steps_0` |"
+    changed = "| 96.00 ± 0.20 | 97.00 ± 0.20 | `prwn_short_walk_steps_0`, bfloat16 |"
     assert f"| `--walk_steps` | 0 {changed}" in text
     assert "![prwn_short](omniglot/ablations/prwn_short.png)" in text
     ablations.draw_all(omniglot.TABLES, output)
@@ -93,3 +97,12 @@ def test_a_released_row_is_measured_once_it_is_compared_with(tmp_path, released)
     measured(tmp_path, "prwn_distractors_beta_2_0.999", 0.97)
     missing = list(ablations.missing(omniglot.TABLES, tmp_path))
     assert missing == ["prwn_distractors"] * released
+
+
+@pytest.mark.parametrize("kept", ["config.json", "validation.csv", ablations.MEASURED])
+def test_what_was_measured_is_released(kept):
+    """On a clean checkout: a file that git ignores is not there."""
+    for training in (ROOT / "results").glob("*/ablations/*/"):
+        # A released row is compared with, and has its validations itself.
+        released = (training.parents[1] / training.name).exists()
+        assert (training / kept).exists() or (released and kept != ablations.MEASURED)

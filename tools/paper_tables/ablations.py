@@ -16,6 +16,7 @@ from paper_tables.description import Ablation, DatasetTables, Factor
 from prwn_tf import files
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.styles import METHODS, Style, title
+from prwn_tf.precision import PRECISIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,7 +102,16 @@ def _lines(
         tests = _tests(output, name)
         if tests:
             cells = (markdown.measured(tests.get(adapt)) for adapt in ADAPTATIONS)
-            yield (f"`--{factor.flag}`", f"{value:g}", *cells, f"`{name}`")
+            training = f"`{name}`{_precision(output / FOLDER / name)}"
+            yield (f"`--{factor.flag}`", f"{value:g}", *cells, training)
+
+
+def _precision(training: pathlib.Path) -> str:
+    """Returns what to say of a training's numbers, nothing if they are float32."""
+    # Rows from before there was a choice do not say.
+    config = files.read_json(training / "config.json")
+    precision = config.get("precision", PRECISIONS[0])
+    return "" if precision == PRECISIONS[0] else f", {precision}"
 
 
 def _tests(output: pathlib.Path, name: str) -> dict[str, dict[str, Any]]:
