@@ -6,7 +6,7 @@ import pytest
 
 from prwn_tf import files
 from tests.cli import program
-from tests.cli.predict_test import folders, model, read  # noqa: F401  fixtures
+from tests.cli.predicting import read
 from tests.data import made
 
 
@@ -16,7 +16,7 @@ def write_table(path: pathlib.Path, rows: list[tuple[str, str]]) -> pathlib.Path
 
 
 @pytest.fixture
-def table(folders, tmp_path) -> pathlib.Path:  # noqa: F811
+def table(folders, tmp_path) -> pathlib.Path:
     """Labels of the queries, one of them corrected to a class of its own."""
     names = sorted(
         path.relative_to(folders / "query").as_posix()
@@ -26,14 +26,14 @@ def table(folders, tmp_path) -> pathlib.Path:  # noqa: F811
     return write_table(tmp_path / "corrected.csv", [*rows[1:], (rows[0][0], "dog")])
 
 
-def predict(model, table, folders, output, *more):  # noqa: F811
+def predict(model, table, folders, output, *more):
     return program.run(
         *("predict", f"--model={model}", f"--support_table={table}"),
         *(f"--query={folders / 'unlabeled'}", f"--output={output}", *more),
     )
 
 
-def test_predict_learns_from_a_table(model, table, folders, tmp_path):  # noqa: F811
+def test_predict_learns_from_a_table(model, table, folders, tmp_path):
     support = f"--support={folders / 'query'}"
     result = predict(model, table, folders, tmp_path / "out", support)
     assert result.returncode == 0, result.stderr
@@ -42,7 +42,7 @@ def test_predict_learns_from_a_table(model, table, folders, tmp_path):  # noqa: 
     assert labels <= {"ant", "bée", "cat", "dog"}
 
 
-def test_tables_that_cannot_be_used(model, table, folders, tmp_path):  # noqa: F811
+def test_tables_that_cannot_be_used(model, table, folders, tmp_path):
     result = predict(model, table, folders, tmp_path / "out")
     program.assert_one_line(
         result, 2, "15 of the 15 files in --support_table=", "--support"
