@@ -8,7 +8,8 @@ import pytest
 
 from prwn_tf.errors import UserError
 
-sys.path.append(str(pathlib.Path(__file__).parents[2] / "tools"))
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tools"))
 from own_photos import command, pictures
 from own_photos.pictures import Size
 
@@ -48,15 +49,21 @@ def test_what_the_released_model_has_learned_is_trained_on_only_if_it_must_be():
     assert all(name.startswith("train") for name in names(Size(64, 5))["train"])
 
 
-def test_the_page_has_both_ways_and_says_what_was_not_run():
+def test_the_page_has_both_ways_and_says_what_was_not_run(tmp_path):
     rows = [{"way": "frozen", "shot": 1, "accuracy": 38.04, "interval": 2.41}]
     about = {"way": "scratch", "classes": 4, "images": 5}
     rows += [about | {"shot": 1, "accuracy": 24.31, "interval": 1.62}]
     rows += [about | {"shot": 5, "accuracy": 29.86, "interval": 2.07}]
-    page = command.page(rows)
+    command._write_table(rows, tmp_path / command.TABLE)
+    page = command.page(tmp_path)
     assert page.startswith("# What your own photographs teach\n")
     assert "| none | – | – | as it is: 38.0 ± 2.4 |" in page
     assert "| 4 | 5 | 24.3 ± 1.6, 29.9 ± 2.1 | not run |" in page
+
+
+def test_the_page_is_made_from_the_released_table():
+    released = ROOT / "results/own_photos"
+    assert (released / "README.md").read_text() == command.page(released)
 
 
 def test_a_size_that_is_not_there():

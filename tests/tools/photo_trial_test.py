@@ -61,6 +61,11 @@ def test_the_page_has_tests_and_trials(tmp_path):
     assert f"| {link} | 3 | 1 | 48.3 ± 2.1 | 50.1 | 4.3 | 0.701 | 5.1 |" in text
 
 
+def test_the_page_is_made_from_the_released_runs():
+    released = ROOT / "results/photos"
+    assert (released / "README.md").read_text() == command.page(released)
+
+
 def test_the_released_run_alone_learns_the_validation_classes(tmp_path):
     begun, held_out, released = command.runs_of("conv4", tmp_path).values()
     assert released == (*held_out, "--train_splits=train,val")

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
             tried = _tried(runs / f"{way}_{size.name}")
             rows += [{"way": way, **about, **row} for row in tried]
     _write_table(rows, output / TABLE)
-    files.write_text(output / "README.md", page(rows))
+    files.write_text(output / "README.md", page(output))
     print(f"see {output / 'README.md'}")
 
 
@@ -139,8 +139,10 @@ def _digits(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """Returns the notes and the table of accuracies."""
+def page(output: pathlib.Path) -> str:
+    """Returns the notes and the accuracies of the table that was written."""
+    names, *lines = files.read_csv(output / TABLE)
+    rows = [dict(zip(names, line, strict=True)) for line in lines]
     header = ("classes", "images of each", "from random weights, 1 and 5 examples")
     header += ("trained further from a trained encoder",)
     frozen = _cell(rows, way=FROZEN)
@@ -154,11 +156,11 @@ def page(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _cell(rows: list[dict[str, Any]], **wanted: Any) -> str:
+def _cell(rows: list[dict[str, str]], **wanted: Any) -> str:
     """Returns the accuracies of a model with few and with more examples."""
     cells = [
-        f"{row['accuracy']:.1f} ± {row['interval']:.1f}"
+        f"{float(row['accuracy']):.1f} ± {float(row['interval']):.1f}"
         for row in rows
-        if all(row.get(name) == value for name, value in wanted.items())
+        if all(row[name] == str(value) for name, value in wanted.items())
     ]
     return ", ".join(cells) or markdown.NOT_RUN

@@ -178,6 +178,7 @@ TABLES = DatasetTables(
         Published("PRWN", "prwn", 3.1),
         Published("PN", "pn", 5.9),
         Published("PN_20way", "pn_20way", None),
+        Published("PRWN_distractors", "prwn_distractors", None),
     ),
     landing=(
         ("PN", "pn"),

@@ -186,13 +186,18 @@ def _consistency(results: Results) -> str:
         own = [row for row in entries if row["run"] == each.label]
         for scale in dict.fromkeys(row["scale"] for row in own):
             cells = (
-                f"{row['vat_loss']:.3g} ± {row['interval']:.1g}"
+                f"{row['vat_loss']:.3g} ± {_one_digit(row['interval'])}"
                 for row in own
                 if row["scale"] == scale
             )
             lines.append((each.label, paper, scale, *cells, f"`{each.row}`"))
     header = ("model", "paper", "scale", *(f"{share:.3g}" for share in shares), "run")
     return markdown.table(header, lines)
+
+
+def _one_digit(number: float) -> str:
+    """Returns a number rounded to its first digit, without an exponent."""
+    return f"{float(f'{number:.1g}'):g}"
 
 
 def _landing(results: Results) -> str:
