@@ -10,8 +10,8 @@ from prwn_tf.errors import UserError
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tools"))
-from own_photos import command, pictures
-from own_photos.pictures import Size
+from own_photos import command, pictures  # noqa: E402
+from own_photos.pictures import Size  # noqa: E402
 
 
 class Split(NamedTuple):
