@@ -10,7 +10,7 @@ import tensorflow as tf
 from prwn_tf import methods, precision
 from prwn_tf.config import OptimizerConfig, TrainConfig
 from prwn_tf.encoders.policy import keras_as_it_comes, policy_of, policy_scope
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 from prwn_tf.model import FewShotModel
 
 
@@ -154,5 +154,5 @@ def _compiler_error() -> str | None:
         tiny = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
         tiny(tf.constant(1.0))
     except tf.errors.OpError as error:
-        return error.message.splitlines()[0]
+        return first_line(error)
     return None

@@ -32,6 +32,20 @@ def _without_dashes(message: str) -> str:
     return re.sub(r"(?<![\w-])--(?=[a-z])", "", text) + command + rest
 
 
+def first_line(error: Exception) -> str:
+    """Returns why something failed: an error's first line with words, or its type."""
+    message = getattr(error, "message", None)  # TensorFlow's, without its operation
+    text = message if isinstance(message, str) else str(error)
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return next(filter(None, lines), type(error).__name__)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Returns whether memory ran out, by name: TensorFlow may not be loaded."""
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    return not {"MemoryError", "ResourceExhaustedError"}.isdisjoint(kinds)
+
+
 class NonFiniteLossError(UserError):
     """The loss became NaN or infinite; the last checkpoint is still good."""
 

@@ -14,6 +14,7 @@ import pathlib
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -83,7 +84,8 @@ def write_bytes(path: pathlib.Path, content: bytes) -> None:
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(path)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        writer = f"{os.getpid()}-{threading.get_ident()}"
+        beside = path.with_name(f".{path.name}.{writer}.tmp")
         try:
             with beside.open("wb") as file:
                 _lock(file)
@@ -109,10 +111,11 @@ def _remove_abandoned(path: pathlib.Path) -> None:
                 beside.unlink()
 
 
-def _is_alive(number: str) -> bool:
-    """Returns whether ".123" is the number of a process of this machine."""
+def _is_alive(writer: str) -> bool:
+    """Returns whether ".123-45" is of a process of this machine, its 123rd."""
+    process, _, _ = writer[1:].partition("-")
     try:
-        os.kill(int(number[1:]), 0)
+        os.kill(int(process), 0)
     except (ProcessLookupError, ValueError, OverflowError):
         return False
     except PermissionError:

@@ -9,6 +9,7 @@ import tensorflow as tf
 from prwn_tf.encoders.policy import policy_scope
 from prwn_tf.episodes import resplits
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.errors import UserError
 from prwn_tf.heads.base import EmbeddedEpisode, Head
 from prwn_tf.logs import Logs, RunningMean, means, total
 from prwn_tf.notebook import NotebookModel
@@ -63,6 +64,11 @@ class FewShotModel(NotebookModel):
         names = ["loss", "accuracy", *head.names, "weight_decay"]
         names += [name for term in self.regularizers for name in term.names]
         names += [player.own_name for player in self.players]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise UserError(
+                f"two parts of the model report {', '.join(repeated)}; give each "
+                "regularizer `names` and an `own_name` of its own"
+            )
         # Keras shows its own, never updated "loss" unless a metric has that name.
         self._means = {name: RunningMean(name=name) for name in names}
 

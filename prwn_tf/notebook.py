@@ -33,6 +33,8 @@ class NotebookModel(keras.Model):
             "encoder": remembered.description(self.encoder),
             "head": remembered.description(self.head),
             "regularizers": [remembered.description(t) for t in self.regularizers],
+            "resplits": self.resplits,
+            "seed": self.seed,
         }
 
     @classmethod
@@ -42,11 +44,20 @@ class NotebookModel(keras.Model):
             remembered.made_again(config["encoder"]),
             remembered.made_again(config["head"]),
             [remembered.made_again(each) for each in config["regularizers"]],
+            resplits=config.get("resplits", 1),  # older files have none
+            seed=config.get("seed", 0),
         )
+
+    def get_compile_config(self) -> dict[str, Any]:
+        """Returns what Keras knows of the training, and the head's own optimizer."""
+        own = keras.saving.serialize_keras_object(self.head_optimizer)
+        return super().get_compile_config() | {"head_optimizer": own}
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
         """Compiles a loaded model as it was, with the variables of all optimizers."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
+        options = keras.saving.deserialize_keras_object(dict(config))
+        self.head_optimizer = options.pop("head_optimizer", None)
+        self.compile(**options)
         self.build_optimizers()
 
     def __dir__(self) -> list[str]:

@@ -1,9 +1,10 @@
 """One message for two readers: flags on the command line, settings in Python."""
 
 import pytest
+import tensorflow as tf
 
 from prwn_tf import cli
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,16 @@ def test_settings_have_dashes_on_the_command_line_alone(message, told, capsys):
     assert str(error) == told
     assert cli.failed(error) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("  one\t word \nand a page"), "one word"),
+        (ValueError("\n\n after an empty line"), "after an empty line"),
+        (MemoryError(), "MemoryError"),
+        (tf.errors.DataLossError(None, None, "cut\nshort"), "cut"),
+    ],
+)
+def test_a_reason_is_one_line(error, line):
+    assert first_line(error) == line

@@ -4,6 +4,7 @@ import fcntl
 import os
 import resource
 import subprocess
+import threading
 import types
 
 import pytest
@@ -74,12 +75,30 @@ def test_no_cell_is_a_formula(tmp_path, name):
     ]
 
 
+def test_two_threads_may_write_one_file(tmp_path, monkeypatch):
+    path = tmp_path / "classes.json"
+    fsync = os.fsync
+
+    def while_another_writes(file):
+        monkeypatch.setattr(os, "fsync", fsync)
+        other = threading.Thread(target=files.write_text, args=(path, "another"))
+        other.start()
+        other.join()
+        assert path.read_text() == "another"
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", while_another_writes)
+    files.write_text(path, "the first")
+    assert path.read_text() == "the first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_what_a_dead_process_left_is_removed(tmp_path):
     dead = subprocess.Popen(["true"])
     dead.wait()
     path = tmp_path / "a [1].csv"
-    abandoned = tmp_path / f".{path.name}.{dead.pid}.tmp"
-    living = tmp_path / f".{path.name}.{os.getppid()}.tmp"
+    abandoned = tmp_path / f".{path.name}.{dead.pid}-1.tmp"
+    living = tmp_path / f".{path.name}.{os.getppid()}-1.tmp"
     elsewhere = tmp_path / f".other.csv.{dead.pid}.tmp"
     for each in (abandoned, living, elsewhere):
         each.write_text("half")

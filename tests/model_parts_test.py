@@ -8,6 +8,7 @@ import tensorflow as tf
 from prwn_tf.config import EntropyConfig, VatConfig, WalkConfig
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.errors import UserError
 from prwn_tf.heads.kmeans import ClusterKMeans
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.model import FewShotModel
@@ -70,6 +71,15 @@ def test_a_player_learns_by_its_own_optimizer_alone():
     together = {id(variable) for variable in (*common, *own)}
     assert together == {id(variable) for variable in model.trainable_variables}
     assert len(common) + len(own) == len(together)
+
+
+def test_two_parts_of_one_name_are_refused():
+    class Twin(Rival):
+        names = ("twin",)
+
+    players = [Rival(RivalConfig()), Twin(RivalConfig())]
+    with pytest.raises(UserError, match="two parts of the model report rival_gen"):
+        FewShotModel(Conv4(4), PrototypeHead(), players)
 
 
 def test_a_player_without_a_loss_is_named():

@@ -10,6 +10,7 @@ from prwn_tf.config import EpisodeSpec, WalkConfig
 from prwn_tf.encoders.conv4 import Conv4
 from prwn_tf.episodes import pipeline, pools
 from prwn_tf.errors import UserError
+from prwn_tf.heads.feat import Feat
 from prwn_tf.heads.prototypes import PrototypeHead
 from prwn_tf.regularizers.walk import Walk
 
@@ -68,6 +69,26 @@ def test_a_saved_model_is_the_same_again(tmp_path, encoder):
     assert again.regularizers[0].config == WalkConfig(0.5, steps=2)
     np.testing.assert_array_equal(again(images()), model(images()))
     assert again.image_shape == (16, 16, 1)
+
+
+def test_a_saved_model_goes_on_as_it_was_trained(tmp_path):
+    model = FewShotModel(Conv4(4), Feat(), resplits=3, seed=7)
+    model.build((None, 16, 16, 1))
+    model.compile(optimizer=keras.optimizers.Adam(1e-3))
+    model.head_optimizer = keras.optimizers.SGD(0.5, momentum=0.9)
+    model.build_optimizers()
+    model.head_optimizer.variables[-1].assign_add(
+        keras.ops.ones_like(model.head_optimizer.variables[-1])
+    )
+    model.save(tmp_path / "mine.keras")
+    again = keras.saving.load_model(tmp_path / "mine.keras")
+    assert (again.resplits, again.seed) == (3, 7)
+    names = [group.name for group in model.optimizer_groups]
+    assert [group.name for group in again.optimizer_groups] == names
+    assert again.head_optimizer.get_config() == model.head_optimizer.get_config()
+    np.testing.assert_array_equal(
+        again.head_optimizer.variables[-1], model.head_optimizer.variables[-1]
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import tensorflow as tf
 from prwn_tf import files
 from prwn_tf.analysis import figures
 from prwn_tf.analysis.figures import Drawing
-from prwn_tf.errors import StorageError
+from prwn_tf.errors import StorageError, first_line
 from prwn_tf.evaluation.intervals import half_width, plus_minus
 
 Row = Mapping[str, Any]
@@ -66,8 +66,7 @@ def _write_summaries(finding: Finding, folder: pathlib.Path) -> None:
             writer.flush()  # closing would not say that it cannot be written
         writer.close()
     except tf.errors.OpError as error:
-        reason = error.message.splitlines()[0]
-        raise StorageError(f"cannot write to {folder}: {reason}") from error
+        raise StorageError(f"cannot write to {folder}: {first_line(error)}") from error
 
 
 def mean_and_interval(values: np.ndarray) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from absl import app, flags, logging
 
 from prwn_tf import files
 from prwn_tf.cli import flagfiles, parse, streams
-from prwn_tf.errors import Stopped, StorageError, UserError
+from prwn_tf.errors import Stopped, StorageError, UserError, is_out_of_memory
 from prwn_tf.imports import load_tensorflow
 
 __all__ = ["data_dir", "exit_code", "failed", "load_tensorflow", "path", "run"]
@@ -69,9 +69,10 @@ def _guarded(main: Callable[[], None], argv: list[str]) -> int:
 
 
 def _check_given() -> None:
-    """Ends the program if a flag was given and holds nothing.
+    """Ends the program if a flag of text was given and holds nothing.
 
-    `--output=$UNSET` of a shell would else mean the folder that one happens to be in.
+    `--output=$UNSET` of a shell would else mean the folder that one happens to be in. A
+    list may be empty: `--augment=` is how one says that there is none.
     """
     for name in FLAGS:
         flag = FLAGS[name]
@@ -97,16 +98,10 @@ def exit_code(main: Callable[[], None]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         return failed(UserError(OUT_OF_MEMORY))
     return 0
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Returns whether memory ran out, by name: TensorFlow may not be loaded."""
-    kinds = (kind.__name__ for kind in type(error).__mro__)
-    return not {"MemoryError", "ResourceExhaustedError"}.isdisjoint(kinds)
 
 
 def failed(error: UserError) -> int:

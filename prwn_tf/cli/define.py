@@ -229,7 +229,7 @@ def _part_names(arguments: Sequence[str]) -> Iterator[str]:
         arguments = flags.FLAGS.read_flags_from_files(
             flagfiles.located(arguments), force_gnu=False
         )
-    except flags.Error:
+    except (flags.Error, ValueError):
         return  # cli.run says what is wrong with the flagfile
     for argument, following in itertools.zip_longest(arguments, arguments[1:]):
         flag, equals, value = argument.lstrip("-").partition("=")

@@ -4,6 +4,7 @@ absl's own messages have neither file nor line.
 """
 
 import difflib
+import os
 import pathlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -36,9 +37,9 @@ def check(arguments: Sequence[str]) -> None:
 def paths(arguments: Sequence[str]) -> Iterator[pathlib.Path]:
     """Yields the flagfiles that arguments name, and those that these name."""
     waiting, seen = list(arguments), set()
-    while found := [pathlib.Path(released.flagfile(n)) for _, n in _flagfiles(waiting)]:
+    while named := [pathlib.Path(released.flagfile(n)) for _, n in _flagfiles(waiting)]:
         waiting = []
-        for path in found:
+        for path in named:
             if path not in seen:
                 seen.add(path)
                 yield path
@@ -79,6 +80,8 @@ def _mistake(line: str) -> str | None:
         return words.meant(first) or f"unknown flag --{first}{hint}"
     if more:
         return f"{line!r} should be --{first}=VALUE, without spaces"
+    if name == FLAG and (path := released.flagfile(value)) != os.path.expanduser(value):
+        return f"{line!r} is found by its name on a command line alone; write {path}"
     if equals and name in flags.FLAGS:
         try:
             flags.FLAGS[name].parser.parse(value)
@@ -100,7 +103,8 @@ def _flagfiles(arguments: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _known(name: str) -> bool:
-    if name in flags.FLAGS:
+    """Returns whether a flag has that name; absl keeps `--flagfile` to itself."""
+    if name == FLAG or name in flags.FLAGS:
         return True
     positive = name.removeprefix("no")
     return positive in flags.FLAGS and flags.FLAGS[positive].boolean

@@ -103,8 +103,9 @@ class Backbone(Encoder):
         first = learners[-int(number)] if number else len(layers)
         for layer in layers[:first]:
             layer.trainable = False  # batch norm then takes its averages
-            if isinstance(layer, keras.layers.Dropout):
-                layer.rate = 0.0
+            for part in layer._flatten_layers():  # blocks of keras_hub have dropout
+                if isinstance(part, keras.layers.Dropout):
+                    part.rate = 0.0
 
 
 def _leaves(model: keras.Model) -> Iterator[keras.layers.Layer]:

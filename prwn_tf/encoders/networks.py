@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from prwn_tf import backbones
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 
 Shape = tuple[int, int, int]
 
@@ -68,7 +68,7 @@ def load_preset(name: str, load_weights: bool) -> keras.Model:
     try:
         return keras_hub.models.Backbone.from_preset(name, load_weights=load_weights)
     except Exception as error:  # of whatever kind a download ends with
-        reason = str(error).strip().splitlines()[0]
+        reason = first_line(error)
         raise UserError(
             f"keras_hub:{name} cannot be loaded: {reason}; without a network, give a "
             "folder that save_to_preset wrote as keras_hub:FOLDER"

@@ -9,7 +9,7 @@ import numpy as np
 from prwn_tf import backbones
 from prwn_tf.backbones import Network
 from prwn_tf.encoders import networks
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 
 # Files of EfficientNetB0 to B7 have deviations where variances should be.
 DEVIATIONS = np.array([0.229, 0.224, 0.225], np.float32)
@@ -38,7 +38,7 @@ def _read(layers: keras.Model, path: pathlib.Path, name: str) -> None:
     try:
         layers.load_weights(path)
     except Exception as error:  # of whatever kind the place of a damage leads to
-        reason = str(error).strip().splitlines()[0]
+        reason = first_line(error)
         raise UserError(
             f"{path} does not hold the weights of {name} without its classification "
             f"layer (include_top=False): {reason}"
@@ -64,7 +64,7 @@ def _download(name: str, network: Network) -> pathlib.Path:
             )
         )
     except Exception as error:  # Keras has its own, without a type
-        reason = str(error).strip().splitlines()[0]
+        reason = first_line(error)
         raise UserError(
             f"the weights of keras:{name} cannot be downloaded ({reason}); put "
             f"{network.url} there yourself as {path}, or give --encoder_weights"

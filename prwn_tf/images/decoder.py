@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from prwn_tf.errors import is_out_of_memory
 from prwn_tf.images import complaints, formats, gif, pillow
 from prwn_tf.images import header as header_lib
 from prwn_tf.images.header import Header, UnusableImageError
@@ -124,11 +125,13 @@ class Decoder:
         try:
             with complaints.heard(alone=alone) as damage:
                 decoded = self._graph(tf.constant(contents)).numpy()
-        except tf.errors.OpError:
+        except tf.errors.OpError as error:
             # TensorFlow does not say which image it was.
             if len(batch) > 1:
                 for item in batch:
                     self._decode([item], pixels, problems)
+            elif is_out_of_memory(error):
+                raise
             else:
                 name = formats.FORMATS[headers[0].kind].name
                 problems[places[0]] = f"is a damaged or incomplete {name} image"

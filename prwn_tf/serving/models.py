@@ -10,7 +10,7 @@ import numpy as np
 from prwn_tf import backbones, config_json, files, protocols, released
 from prwn_tf.data import tree
 from prwn_tf.encoders.batches import images_at_once
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 from prwn_tf.evaluation import calibration
 from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.runs import Source
@@ -201,8 +201,7 @@ def _open_verified(path: pathlib.Path) -> ServedModel:
         size = embed.structured_outputs["embeddings"].shape[-1]
         weights = [each.numpy() for each in saved.weights]
     except Exception as error:  # of whatever kind a foreign graph leads to
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path} cannot be loaded: {reason}") from error
+        raise UserError(f"{path} cannot be loaded: {first_line(error)}") from error
     computed = {
         "embedding_size": size,
         "fingerprint": manifest.fingerprint(preprocess, weights),

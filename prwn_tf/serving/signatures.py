@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from prwn_tf import config_json, files, runs
 from prwn_tf.config import ADAPTATIONS
-from prwn_tf.errors import StorageError, UserError
+from prwn_tf.errors import StorageError, UserError, first_line
 from prwn_tf.evaluation import calibration as calibration_lib
 from prwn_tf.evaluation.calibration import Calibration
 from prwn_tf.heads.base import Head
@@ -149,9 +149,8 @@ class Signatures:
         try:
             tf.saved_model.save(holder, str(folder), signatures=functions)
         except tf.errors.OpError as error:
-            reason = error.message.splitlines()[0]
             raise StorageError(
-                f"cannot save the model in {folder}: {reason}"
+                f"cannot save the model in {folder}: {first_line(error)}"
             ) from error
 
     def about(self) -> dict[str, Any]:

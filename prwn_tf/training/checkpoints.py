@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from prwn_tf import files
-from prwn_tf.errors import StorageError, UserError
+from prwn_tf.errors import StorageError, UserError, first_line
 from prwn_tf.model import FewShotModel
 from prwn_tf.training import checkpoint_files, weights
 
@@ -159,7 +159,7 @@ def _reason(error: tf.errors.OpError | OSError) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     # TensorFlow writes the path before it, and its operation after it.
-    return error.message.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
+    return first_line(error).rpartition("; ")[2].partition(" [Op:")[0]
 
 
 def _accuracy(record: pathlib.Path) -> float:

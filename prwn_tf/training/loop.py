@@ -17,7 +17,7 @@ import tqdm
 from prwn_tf import build, files
 from prwn_tf.config import TrainConfig
 from prwn_tf.episodes.pipeline import Episode
-from prwn_tf.errors import NonFiniteLossError, Stopped, UserError
+from prwn_tf.errors import NonFiniteLossError, Stopped, UserError, first_line
 from prwn_tf.logs import Logs
 from prwn_tf.model import FewShotModel
 from prwn_tf.training.checkpoints import Checkpoints
@@ -187,7 +187,7 @@ def _or_say_why(train_step: Callable) -> Callable:
         try:
             return train_step(episode)
         except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
-            reason = error.message.splitlines()[0]
+            reason = first_line(error)
             raise UserError(
                 f"--xla=step cannot compile this model: {reason}; use --xla=walk or "
                 "--xla=off"

@@ -14,6 +14,7 @@ from prwn_tf import config_json
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
 from prwn_tf.episodes import picture
 from prwn_tf.episodes.pipeline import Episode
+from prwn_tf.errors import first_line
 from prwn_tf.images import chart
 from prwn_tf.spec import BatchSpec
 
@@ -160,8 +161,7 @@ def write_tests(
 
 
 def _warn(directory: pathlib.Path, error: Exception) -> None:
-    reason = str(error).splitlines()[0]
-    logging.warning("nothing more is written to %s: %s", directory, reason)
+    logging.warning("nothing more is written to %s: %s", directory, first_line(error))
 
 
 def _drop_after(path: pathlib.Path, step: int) -> None:

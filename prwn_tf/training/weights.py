@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from prwn_tf import files
-from prwn_tf.errors import StorageError, UserError
+from prwn_tf.errors import StorageError, UserError, first_line, is_out_of_memory
 from prwn_tf.training.checkpoint_files import place, steps
 
 MAX_REASON = 150  # characters of TensorFlow's words, which may list all variables
@@ -46,11 +46,17 @@ def restore_encoder(checkpoint: pathlib.Path, encoder: keras.Model) -> None:
         refresh(encoder)
     # TensorFlow answers damage by whatever error its place in the file leads to.
     except Exception as error:
-        reason = str(error).splitlines()[0][:MAX_REASON]
+        if is_out_of_memory(error):
+            raise
         raise UserError(
-            f"checkpoint {checkpoint} cannot be read: {reason}; choose another "
+            f"checkpoint {checkpoint} cannot be read: {_reason(error)}; choose another "
             "--init_from"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Returns why a checkpoint cannot be read; TensorFlow may have a page of it."""
+    return first_line(error)[:MAX_REASON]
 
 
 def refresh(model: keras.Model) -> None:
@@ -79,13 +85,12 @@ def first_readable(
         path = place(directory, kind) / f"ckpt-{step}"
         try:
             read(str(path))
-        except UserError:
-            raise
         # TensorFlow answers damage by whatever error its place in the file leads to.
         except Exception as error:
-            reason = str(error).splitlines()[0][:MAX_REASON]
+            if isinstance(error, UserError) or is_out_of_memory(error):
+                raise
             logging.warning(
-                "checkpoint %s is corrupt and passed over: %s", path, reason
+                "checkpoint %s is corrupt and passed over: %s", path, _reason(error)
             )
         else:
             if kind != select:

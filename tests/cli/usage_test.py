@@ -47,6 +47,7 @@ def test_usage_errors_exit_with_1(flags, texts):
         ("--compare=perhaps", "--compare=perhaps: "),
         ("way=5", "'way=5' is no flag; write --NAME=VALUE"),
         ("\ufeff--way=5", "begins with a byte order mark"),
+        ("--flagfile=omniglot/pn.flags", "'--flagfile=omniglot/pn.flags' is found by"),
     ],
 )
 def test_a_mistake_in_a_flagfile_is_told_with_file_and_line(tmp_path, line, text):
@@ -56,12 +57,26 @@ def test_a_mistake_in_a_flagfile_is_told_with_file_and_line(tmp_path, line, text
     program.assert_one_line(result, 1, f"{path}:3: {text}")
 
 
-def test_flagfile_that_includes_itself_ends(tmp_path, data_dir):
+def test_a_flagfile_that_is_no_text(tmp_path):
     path = tmp_path / "mine.flags"
-    path.write_text(f"--shot=0\n--flagfile={path}\n")
+    path.write_bytes(b"\xff\xfe--seed=3\n")
     result = program.run("train", f"--flagfile={path}")
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
+    program.assert_one_line(result, 1, f"cannot read --flagfile={path}: ")
+
+
+def test_flagfiles_that_include_others(tmp_path):
+    """One that includes itself is read once."""
+    base, mine = tmp_path / "base.flags", tmp_path / "mine.flags"
+    base.write_text(f"--seed=7\n--flagfile={mine}\n")
+    mine.write_text(f"--flagfile={base}\n--way=3\n")
+    result = program.run("train", f"--flagfile={mine}", "--print_config")
+    assert result.returncode == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert any(line[:1] == ["--seed=7"] for line in lines)
+    assert any(line[:1] == ["--way=3"] for line in lines)
+    base.write_text("--shot=0\n")
+    result = program.run("train", f"--flagfile={mine}")
+    program.assert_one_line(result, 1, f"{base}:1: --shot=0: 0 is not")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from prwn_tf import backbones
 from prwn_tf.backbones import BackboneConfig
-from prwn_tf.encoders import published
+from prwn_tf.encoders import networks, published
 from prwn_tf.encoders.backbone import Backbone
 from prwn_tf.errors import UserError
 
@@ -138,6 +138,27 @@ def test_nothing_is_dropped_from_a_frozen_layer():
         if isinstance(layer, keras.layers.Dropout)
     ]
     assert drops.count(0) == len(drops) - 1  # one is behind the eleventh
+
+
+class Block(keras.layers.Layer):
+    """A layer of layers, as networks of keras_hub have them."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense, self.drop = keras.layers.Dense(4), keras.layers.Dropout(0.5)
+
+    def call(self, images, training=False):
+        return self.drop(self.dense(images), training=training)
+
+
+def test_nothing_is_dropped_inside_of_a_frozen_layer(monkeypatch):
+    inputs = keras.Input((SIZE, SIZE, 3))
+    first, last = Block(), Block()
+    pooled = keras.layers.GlobalAveragePooling2D()(last(first(inputs)))
+    made = networks.Built(keras.Model(inputs, pooled), lambda pixels: pixels)
+    monkeypatch.setattr(networks, "build", lambda name, shape: made)
+    built(trainable="last:1")
+    assert (first.drop.rate, last.drop.rate) == (0, 0.5)
 
 
 def test_more_layers_than_there_are():

@@ -170,6 +170,15 @@ def test_bad_images_are_named_among_good_ones(decoder, scene):
     np.testing.assert_allclose(pixels, [small(scene)] * 3, atol=1)
 
 
+def test_lack_of_memory_is_no_damage(decoder, scene, monkeypatch):
+    def exhausted(contents):
+        raise tf.errors.ResourceExhaustedError(None, None, "no room")
+
+    monkeypatch.setattr(decoder, "_graph", exhausted)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        decoder([png(scene), png(scene)])
+
+
 def broken_jpegs(scene):
     """Files with a beginning and an end that libjpeg decodes with a complaint."""
     whole = jpeg(scene)

@@ -53,6 +53,14 @@ def test_the_newest_is_restored_and_the_oldest_dropped(saved):
     assert marked(model, 4)
 
 
+def test_lack_of_memory_is_no_corruption(saved):
+    def read(path):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        weights.first_readable(saved, "last", read, "")
+
+
 def test_released_weights_are_not_called_corrupt(tmp_path, caplog):
     weights.save(tmp_path, build(), "last", 7)
     with pytest.raises(UserError, match=r"ckpt-7 holds weights alone.*workdir"):

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from prwn_tf import files
 from prwn_tf.data.formats import compressed, streams
 from prwn_tf.data.formats.streams import Stream
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 from prwn_tf.images import header
 
 MEMBER_LIMIT = 64 * 2**20
@@ -130,15 +130,14 @@ def _damage_errors(path: pathlib.Path) -> Iterator[None]:
     """Turns whatever a damaged archive leads to into a UserError."""
     try:
         yield
-    except UserError:
+    except (UserError, MemoryError):
         raise
     # Everything else, because tarfile, lzma and zipfile meet damaged bytes with errors
     # of a dozen types.
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
-            f"{path} cannot be unpacked ({reason}): it is damaged, cut short or "
-            "encrypted; download it again"
+            f"{path} cannot be unpacked ({first_line(error)}): it is damaged, cut "
+            "short or encrypted; download it again"
         ) from error
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from prwn_tf.data import tree
 from prwn_tf.data.formats import compressed, streams
 from prwn_tf.data.formats.lazy_array import LazyArray, Source, Span
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 from prwn_tf.images import header as header_lib
 
 
@@ -28,16 +28,16 @@ def load(path: pathlib.Path, key: str, scratch: pathlib.Path) -> LazyArray:
     try:
         with zipfile.ZipFile(path) as archive:
             return _load(path, archive, key, scratch)
-    except UserError:
+    except (UserError, MemoryError):
         raise
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     # Everything else: zipfile and its packers meet damaged bytes with errors of a dozen
     # types.
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
-            f"{path} is damaged, cut short or encrypted ({reason}); get it again"
+            f"{path} is damaged, cut short or encrypted ({first_line(error)}); get it "
+            "again"
         ) from error
 
 

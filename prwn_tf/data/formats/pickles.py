@@ -20,7 +20,7 @@ from prwn_tf.data.formats.pickle_machine import (
     check_keys,
     shown,
 )
-from prwn_tf.errors import UserError
+from prwn_tf.errors import UserError, first_line
 from prwn_tf.images import header
 
 # Damaged bytes lead the machine to try almost anything, of no consequence.
@@ -63,7 +63,7 @@ def load(path: pathlib.Path) -> Any:
         ) from error
     except _DAMAGE as error:
         raise UserError(
-            f"{path} is damaged or cut short ({_in_one_line(error)}); download it again"
+            f"{path} is damaged or cut short ({first_line(error)}); download it again"
         ) from error
 
 
@@ -83,11 +83,6 @@ def _check_beginning(path: pathlib.Path, beginning: bytes) -> None:
             f"{path} is a web page, not a pickle: the download was refused; open it to "
             "see why, and get the file again"
         )
-
-
-def _in_one_line(error: Exception) -> str:
-    """Returns the message of an error, without line breaks."""
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 class _Type:
