@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 def concerns(dataset: str, image_shape: tuple[int, ...]) -> bool:
-    """Whether the images of a data set may be such photographs."""
+    """Returns whether the images of a data set may be such photographs."""
     own = dataset_names.kind(dataset) in ("folder", "tfds")
     return own and tuple(image_shape) == SHAPE
 

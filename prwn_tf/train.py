@@ -65,7 +65,7 @@ def main() -> None:
     if FLAGS.print_config:
         print(configured.flagfile(config))
         return
-    comparing, workers = _comparing(config), cluster.find(config.strategy)
+    comparing, workers = _comparing(config), cluster.from_environment(config.strategy)
     workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
     with workdir.taken() if workers.is_chief else contextlib.nullcontext():
         stores = catalog.open_prepared(config.dataset, cli.data_dir())
@@ -151,7 +151,7 @@ def _with_origin(
     if not FLAGS.init_from:
         return config
     path = released.model(cli.path(FLAGS.init_from))
-    origin = origins.find(path, config, stores, workdir, restart=FLAGS.restart)
+    origin = origins.origin_in(path, config, stores, workdir, restart=FLAGS.restart)
     return dataclasses.replace(config, init_from=origin)
 
 
@@ -172,7 +172,7 @@ def _advice(config: TrainConfig, train: reader.ClassStore) -> str:
 
 
 def _comparing(config: TrainConfig) -> bool:
-    """Whether to train without the walk as well."""
+    """Returns whether to train without the walk as well."""
     if FLAGS.compare and config.walk.weight == 0:
         raise UserError(
             f"--compare leaves out the walk, and --method={config.method} has none; "

@@ -26,36 +26,36 @@ PUBLISHED = ("none", "refine", "filter")
 
 
 def measure(training_step: Callable[[], object], program: str) -> dict[str, str]:
-    """Name -> what was measured, in words.
+    """Returns what was measured, in words, by its name.
 
     Args:
         training_step: on an Omniglot episode, to compare with.
         program: the benchmark itself, for measurements in a child process.
     """
-    found = {}
+    measured = {}
     with tempfile.TemporaryDirectory() as folder:
         omniglot = _noise_store(pathlib.Path(folder) / "noise", classes=1692)
         step = _best(training_step, times=10)
-        found |= _walk_alone(step)
-        found |= _input_alone(omniglot, step)
-        found |= _evaluation(omniglot)
-        found |= _memory(pathlib.Path(folder) / "sparse", program)
-    found |= _start_up()
-    return found
+        measured |= _walk_alone(step)
+        measured |= _input_alone(omniglot, step)
+        measured |= _evaluation(omniglot)
+        measured |= _memory(pathlib.Path(folder) / "sparse", program)
+    measured |= _start_up()
+    return measured
 
 
 def _best(function: Callable[[], object], times: int) -> float:
-    """Seconds of the fastest of several calls, after two to warm up."""
-    found = []
+    """Returns the seconds of the fastest of several calls, after two to warm up."""
+    seconds = []
     for _ in range(times + 2):
         start = time.perf_counter()
         function()
-        found.append(time.perf_counter() - start)
-    return min(found[2:])
+        seconds.append(time.perf_counter() - start)
+    return min(seconds[2:])
 
 
 def _noise_store(folder: pathlib.Path, classes: int) -> store_lib.ClassStore:
-    """A split of the size of Omniglot's test split."""
+    """Returns noise, of the size of Omniglot's test split."""
     images = np.random.default_rng(0).integers(0, 256, (20, 28, 28, 1), np.uint8)
     shape = images.shape[1:]
     with writer_lib.StoreWriter(folder, image_shape=shape, about={}) as writer:
@@ -65,7 +65,7 @@ def _noise_store(folder: pathlib.Path, classes: int) -> store_lib.ClassStore:
 
 
 def _walk_alone(step: float) -> dict[str, str]:
-    """Forward and backward, for 20 prototypes and 200 points of 64 numbers."""
+    """Returns the time of the walk's loss and gradient: 20 prototypes, 200 points."""
     prototypes, unlabeled = tf.random.normal([20, 64]), tf.random.normal([200, 64])
 
     @tf.function(autograph=False)
@@ -84,6 +84,7 @@ def _walk_alone(step: float) -> dict[str, str]:
 
 
 def _input_alone(store: store_lib.ClassStore, step: float) -> dict[str, str]:
+    """Returns how many episodes a second are read, with nobody to train on them."""
     pool = pools.split_labels(store, "test", 0.1, seed=0)
     spec = EpisodeSpec(way=20, shot=1, query=1, unlabeled=10)
     episodes = iter(pipeline.episodes(store, pool, spec, 0, 0, 100_000))
@@ -100,7 +101,7 @@ def _input_alone(store: store_lib.ClassStore, step: float) -> dict[str, str]:
 
 
 def _evaluation(store: store_lib.ClassStore) -> dict[str, str]:
-    """3000 episodes with refine and filter, against embedding each episode anew."""
+    """Returns the times of test episodes, cached and with each embedded anew."""
     config = protocols.protocol(protocols.Task("omniglot", "prwn", distractors=5))
     model = build.build_model(build.resolved(config))
     pool, spec = pools.whole(store, "test"), config.test
@@ -110,7 +111,7 @@ def _evaluation(store: store_lib.ClassStore) -> dict[str, str]:
     episodes = iter(pipeline.episodes(store, pool, spec, 0, 0, 1000))
 
     def anew() -> None:
-        """What an evaluation without the cache does for each episode and setting."""
+        """Does what an evaluation without the cache does for each episode and setting."""
         episode = next(episodes)
         for _ in PUBLISHED:
             for part in (episode.support, episode.query, episode.unlabeled):
@@ -134,14 +135,14 @@ def _evaluation(store: store_lib.ClassStore) -> dict[str, str]:
 
 
 def _memory(folder: pathlib.Path, program: str) -> dict[str, str]:
-    """Resident memory of training from a sparse file of 9.5 GB, in a child process."""
-    found = subprocess.run(
+    """Returns the memory of a child process that trains from a file of 9.5 GB."""
+    finished = subprocess.run(
         [sys.executable, program, f"--worker=memory/{folder}"],
         capture_output=True,
         text=True,
         check=True,
     )
-    return {"resident memory, training from a 9.5 GB store": found.stdout.strip()}
+    return {"resident memory, training from a 9.5 GB store": finished.stdout.strip()}
 
 
 def train_from_sparse(

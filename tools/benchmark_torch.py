@@ -94,7 +94,7 @@ def _squared_distance(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def walk_loss(
     prototypes: torch.Tensor, points: torch.Tensor, config: WalkConfig
 ) -> torch.Tensor:
-    """Walker and visit loss, as in prwn_tf.walk.losses."""
+    """Returns walker and visit loss, as prwn_tf.walk.losses does."""
     smoothing = config.smoothing
     to_prototype = -_squared_distance(points, prototypes)  # [U, N]
     to_point = -_squared_distance(points, points)  # [U, U]

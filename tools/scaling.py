@@ -90,7 +90,7 @@ def measured(encoder: str) -> Step:
 def rows(steps: dict[str, Step]) -> list[list[str]]:
     """Returns a row for each encoder and number of workers, below a header."""
     networks = [f"{each:g} Gbit/s" for each in FLAGS.gigabits]
-    found = [["encoder", "workers", "MB sent", *networks]]
+    lines = [["encoder", "workers", "MB sent", *networks]]
     for encoder, step in steps.items():
         alone = _seconds_alone(step, steps)
         for workers in WORKERS:
@@ -100,8 +100,8 @@ def rows(steps: dict[str, Step]) -> list[list[str]]:
             ]
             sent = step.sent(workers) / 1e6
             cells = [f"{each:.1f}" for each in (sent, *gains)]
-            found.append([ENCODERS[encoder], str(workers), *cells])
-    return found
+            lines.append([ENCODERS[encoder], str(workers), *cells])
+    return lines
 
 
 def _seconds_alone(step: Step, steps: dict[str, Step]) -> float:
@@ -125,10 +125,10 @@ def main(argv: Sequence[str]) -> None:
         milliseconds = 1e3 * _seconds_alone(step, steps)
         name = ENCODERS[encoder]
         print(f"{name}: {step.numbers:,} numbers, a step of {milliseconds:.0f} ms")
-    header, *found = rows(steps)
-    print(table([header, *found]))
+    header, *lines = rows(steps)
+    print(table([header, *lines]))
     if FLAGS.output:
-        files.write_csv(pathlib.Path(FLAGS.output), header, found)
+        files.write_csv(pathlib.Path(FLAGS.output), header, lines)
 
 
 if __name__ == "__main__":

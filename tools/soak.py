@@ -151,9 +151,9 @@ class Trial:
     def _not_whole(self, at: int) -> list[str]:
         """Returns what a kill took of a result that was there before."""
         folder = f"{programs.REPLACED[self._name]}/"
-        found = comparing.content(self._place)
+        contents = comparing.content(self._place)
         expected = {k: v for k, v in self._expected.items() if k.startswith(folder)}
-        there = {name: found[name] for name in expected if name in found}
+        there = {name: contents[name] for name in expected if name in contents}
         differences = comparing.differences(expected, there)
         return [f"killed at change {at}, {each}" for each in differences]
 

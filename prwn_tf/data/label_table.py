@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from prwn_tf.data import tables, tree
-from prwn_tf.data.sets.divided import listed
 from prwn_tf.errors import UserError
 
 COLUMNS = ("file", "label")
@@ -57,6 +56,6 @@ def by_class(
     if missing:
         raise UserError(
             f"{len(missing)} of the {len(labels)} files in {flag} are not there: "
-            f"{listed(missing)}; {remedy}"
+            f"{tree.listed(missing)}; {remedy}"
         )
     return dict(sorted(paths.items()))

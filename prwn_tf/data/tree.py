@@ -3,7 +3,7 @@
 import os
 import pathlib
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from prwn_tf.data.store import manifest
@@ -13,6 +13,7 @@ from prwn_tf.images import formats
 NOT_IMAGES = f"files that are not {formats.NAMES} images"  # for summaries
 MISNAMED = ("jpeg", "png", "webp", "heic")  # what files without their suffix may be
 MAX_DEPTH = 12
+MAX_LISTED = 5  # names in a message
 MAX_SNIFFED = 1000  # files of a folder that are opened in search of a first image
 
 
@@ -95,6 +96,13 @@ def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[F
 def shown(path: str | os.PathLike[str]) -> str:
     """Returns a path as text that can be printed and stored, whatever its bytes."""
     return plain(os.fsencode(path).decode("utf-8", "replace"))
+
+
+def listed(names: Collection[str], most: int = MAX_LISTED) -> str:
+    """Returns the first few of some names, and how many there are more."""
+    first = ", ".join(shown(name) for name in list(names)[:most])
+    more = len(names) - most
+    return f"{first} and {more:,} more" if more > 0 else first
 
 
 def plain(text: str) -> str:

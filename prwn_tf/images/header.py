@@ -4,6 +4,7 @@ So a web page is called one, and an image that would fill the memory, or take mi
 is refused by its size.
 """
 
+import pathlib
 import struct
 from typing import NamedTuple
 
@@ -50,6 +51,14 @@ def read(content: bytes) -> Header:
             f"has {width}x{height} pixels, at most {PIXEL_LIMIT:,} are decoded"
         )
     return Header(kind, height, width)
+
+
+def refused_download(path: pathlib.Path, expected: str) -> str:
+    """Returns the message on a web page in the place of a file."""
+    return (
+        f"{path} is a web page, not {expected}: the download was refused; open it to "
+        "see why, and get the file again"
+    )
 
 
 def is_web_page(content: bytes) -> bool:

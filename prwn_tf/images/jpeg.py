@@ -37,8 +37,8 @@ def size_and_scans(content: bytes) -> tuple[int, int, int]:
 def _segments(content: bytes) -> Iterator[tuple[int, int]]:
     """Yields the markers of an image, and the places where their lengths stand."""
     place = 2
-    while found := _MARKER.search(content, place):
-        marker, place = found[1][0], found.end()
+    while match := _MARKER.search(content, place):
+        marker, place = match[1][0], match.end()
         if marker == END:
             return
         yield marker, place

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from prwn_tf.data import label_table, tree
 from prwn_tf.data.sets import class_folders
-from prwn_tf.data.sets.divided import listed
 from prwn_tf.errors import UserError
 from prwn_tf.images import formats
 
@@ -30,26 +29,28 @@ class ImageFolder(NamedTuple):
 
 
 def support(folder: pathlib.Path, least: int = 2) -> dict[str, list[str]]:
-    """Finds the examples of each class, in a folder of its own: class -> paths.
+    """Returns the examples of each class, in a folder of its own: class -> paths.
 
     Args:
         least: classes that there must be; one is enough where it joins others.
     """
     _check(folder, "support")
-    found = class_folders.read(tree.scan(folder), least=1)
-    if found.small:
+    classes = class_folders.read(tree.scan(folder), least=1)
+    if classes.small:
         raise UserError(
-            f"{found.root} has {len(found.small)} class folder"
-            f"{'s' * (len(found.small) > 1)} without {formats.NAMES} images: "
-            f"{listed(found.small)}; fill or remove them"
+            f"{classes.root} has {len(classes.small)} class folder"
+            f"{'s' * (len(classes.small) > 1)} without {formats.NAMES} images: "
+            f"{tree.listed(classes.small)}; fill or remove them"
         )
-    return _told_apart(found.paths_of, f"--support={folder}", "folder of images", least)
+    return _told_apart(
+        classes.paths_of, f"--support={folder}", "folder of images", least
+    )
 
 
 def labelled(
     table: pathlib.Path, folder: pathlib.Path | None, least: int = 2
 ) -> dict[str, list[str]]:
-    """Finds the examples that a table has labels for: class -> paths.
+    """Returns the examples that a table has labels for: class -> paths.
 
     Args:
         folder: where names of files start from; None: from the table's own folder.
@@ -89,7 +90,7 @@ def _told_apart(
 
 
 def images(folder: pathlib.Path, flag: str) -> ImageFolder:
-    """Finds all images in a folder and its folders; it may be an image itself."""
+    """Returns all images in a folder and its folders; it may be an image itself."""
     if folder.is_file():
         return ImageFolder(folder.parent, [os.path.abspath(folder)], [])
     _check(folder, flag)

@@ -98,7 +98,7 @@ class Cluster:
         return False
 
 
-def find(strategy: str) -> Cluster:
+def from_environment(strategy: str) -> Cluster:
     """Returns the workers that the variable TF_CONFIG names, if a strategy looks at it.
 
     One process alone is its own chief.

@@ -15,7 +15,7 @@ from prwn_tf.training import checkpoint_files, provenance
 from prwn_tf.training.workdir import Workdir
 
 
-def find(
+def origin_in(
     path: pathlib.Path,
     config: TrainConfig,
     stores: Mapping[str, ClassStore],

@@ -5,16 +5,16 @@ import threading
 import pytest
 
 from prwn_tf.errors import LostWorkerError, UserError
-from prwn_tf.training.cluster import Cluster, find
+from prwn_tf.training.cluster import Cluster, from_environment
 from tools import cluster
 
 
 def members(count: int, monkeypatch) -> list[Cluster]:
-    """Returns the workers of a cluster on free ports, as they find themselves."""
+    """Returns the workers of a cluster on free ports, as they see themselves."""
     found = []
     for environment in cluster.environments(count):
         monkeypatch.setenv("TF_CONFIG", environment["TF_CONFIG"])
-        found.append(find("auto"))
+        found.append(from_environment("auto"))
     return found
 
 
@@ -22,15 +22,15 @@ def test_who_is_who(monkeypatch):
     chief, second, third = members(3, monkeypatch)
     assert [each.is_chief for each in (chief, second, third)] == [True, False, False]
     assert [each.place for each in (chief, second, third)] == [0, 1, 2]
-    assert find("one") == find("mirrored") == Cluster()
+    assert from_environment("one") == from_environment("mirrored") == Cluster()
     with_chief = (
         '{"cluster": {"chief": ["c:1"], "worker": ["a:1"]}, '
         '"task": {"type": "worker", "index": 0}}'
     )
     monkeypatch.setenv("TF_CONFIG", with_chief)
-    assert find("multi_worker") == Cluster(("c:1", "a:1"), 1)
+    assert from_environment("multi_worker") == Cluster(("c:1", "a:1"), 1)
     monkeypatch.delenv("TF_CONFIG")
-    assert find("auto") == Cluster()
+    assert from_environment("auto") == Cluster()
 
 
 def test_all_go_on_when_the_last_has_come(monkeypatch):

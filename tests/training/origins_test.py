@@ -52,7 +52,7 @@ def workdir(tmp_path) -> Workdir:
 
 def test_the_last_checkpoint_is_named_with_its_hash(make_run, stores, workdir):
     run = make_run()
-    origin = origins.find(run, config(), stores, workdir)
+    origin = origins.origin_in(run, config(), stores, workdir)
     values = run / "checkpoints" / "ckpt-12.data-00000-of-00001"
     assert origin == Origin(
         workdir=str(run),
@@ -71,23 +71,23 @@ def test_the_best_one_where_the_run_selects_it(make_run, stores, workdir):
     run = make_run(select="best")
     for suffix in ("index", "data-00000-of-00001"):
         files.write_text(run / "checkpoints" / "best" / f"ckpt-3.{suffix}", "")
-    origin = origins.find(run, config(), stores, workdir)
+    origin = origins.origin_in(run, config(), stores, workdir)
     assert origin.checkpoint == "checkpoints/best/ckpt-3"
 
 
 def test_a_run_that_has_begun_knows_its_origin(make_run, stores, workdir):
     run = make_run()
-    origin = origins.find(run, config(), stores, workdir)
+    origin = origins.origin_in(run, config(), stores, workdir)
     stored = config_json.to_dict(config(init_from=origin))
     files.write_json(workdir.path / "config.json", stored)
     run.rename(run.with_name("moved"))
-    assert origins.find(run, config(), stores, workdir) == origin
+    assert origins.origin_in(run, config(), stores, workdir) == origin
     with pytest.raises(UserError, match="pretrained is not a run"):
-        origins.find(run, config(), stores, workdir, restart=True)
-    moved = origins.find(run.with_name("moved"), config(), stores, workdir)
+        origins.origin_in(run, config(), stores, workdir, restart=True)
+    moved = origins.origin_in(run.with_name("moved"), config(), stores, workdir)
     changes = config_json.differences(origin, moved)
     assert changes == {}
-    other = origins.find(make_run("other"), config(), stores, workdir)
+    other = origins.origin_in(make_run("other"), config(), stores, workdir)
     assert config_json.differences(origin, other).keys() == {"sha256"}
 
 
@@ -102,12 +102,12 @@ def test_a_run_that_has_begun_knows_its_origin(make_run, stores, workdir):
 )
 def test_another_encoder_names_both(make_run, stores, workdir, changes, message):
     with pytest.raises(UserError, match=f"has another encoder than .*{message}"):
-        origins.find(make_run(), config(**changes), stores, workdir)
+        origins.origin_in(make_run(), config(**changes), stores, workdir)
 
 
 def test_how_an_encoder_starts_or_is_trained_may_differ(make_run, stores, workdir):
     changes = {"conv4": Conv4Config(scale=0.0), "conv_block": "plain", "seed": 3}
-    assert origins.find(make_run(), config(**changes), stores, workdir)
+    assert origins.origin_in(make_run(), config(**changes), stores, workdir)
 
 
 @pytest.mark.parametrize(
@@ -125,20 +125,20 @@ def test_how_an_encoder_starts_or_is_trained_may_differ(make_run, stores, workdi
 def test_folders_that_are_no_origin(make_run, stores, workdir, spoil, message):
     spoil(run := make_run())
     with pytest.raises(UserError, match=message):
-        origins.find(run, config(), stores, workdir)
+        origins.origin_in(run, config(), stores, workdir)
 
 
 @pytest.mark.parametrize("name", ["model.keras", "model.h5", "weights.bin"])
 def test_files_of_other_programs(tmp_path, stores, workdir, name):
     files.write_bytes(tmp_path / name, b"PK\x03\x04")
     with pytest.raises(UserError, match=f"{name} is a file, .* can run code"):
-        origins.find(tmp_path / name, config(), stores, workdir)
+        origins.origin_in(tmp_path / name, config(), stores, workdir)
 
 
 @pytest.mark.parametrize("inside", [".", "without_walk"])
 def test_a_run_does_not_begin_with_itself(stores, workdir, inside):
     with pytest.raises(UserError, match="lies in the workdir of this run"):
-        origins.find(workdir.path / inside, config(), stores, workdir)
+        origins.origin_in(workdir.path / inside, config(), stores, workdir)
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ def test_a_run_does_not_begin_with_itself(stores, workdir, inside):
 )
 def test_cautions(make_run, stores, workdir, changes, told):
     run = make_run(**changes)
-    cautions = origins.find(run, config(), stores, workdir).cautions
+    cautions = origins.origin_in(run, config(), stores, workdir).cautions
     assert len(cautions) == (told is not None)
     assert all(told in caution for caution in cautions)
 
 
 def test_other_images_of_the_same_name(make_run, make_store, stores, workdir):
     run = make_run(data=make_store([3, 3], name="other"))
-    [caution] = origins.find(run, config(), stores, workdir).cautions
+    [caution] = origins.origin_in(run, config(), stores, workdir).cautions
     assert "trained on other images (null (18 images" in caution
     (run / "data.json").unlink()  # as released runs: they do not say
-    assert origins.find(run, config(), stores, workdir).cautions == ()
+    assert origins.origin_in(run, config(), stores, workdir).cautions == ()

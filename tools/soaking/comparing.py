@@ -17,53 +17,53 @@ NOT_WEIGHTS = ("seconds", "save_counter", "_CHECKPOINTABLE")
 
 def content(folder: pathlib.Path) -> dict[str, Any]:
     """Returns name -> content of all files of a folder, hidden ones too."""
-    found: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_dir() or path.name == ".lock":
             continue
         if "tfevents" in path.name:
             place = f"{path.parent.relative_to(folder)}/events"
-            found |= {f"{place}: {point}": v for point, v in _events(path).items()}
+            contents |= {f"{place}: {point}": v for point, v in _events(path).items()}
         elif match := re.fullmatch(r"(.*ckpt-\d+)\.(data-.*|index)", name):
             values = _weights(folder / match[1])
-            found |= {f"{match[1]}: {variable}": v for variable, v in values.items()}
+            contents |= {f"{match[1]}: {variable}": v for variable, v in values.items()}
         elif path.name == DRAWN:
-            found[name] = "there"
+            contents[name] = "there"
         elif path.name == "checkpoint":
-            found[name] = re.findall(r'path: "(.*)"', path.read_text())
+            contents[name] = re.findall(r'path: "(.*)"', path.read_text())
         elif path.suffix == ".json":
-            found[name] = _json(path)
+            contents[name] = _json(path)
         else:
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+            contents[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return contents
 
 
-def without_older_checkpoints(found: dict[str, Any]) -> dict[str, Any]:
+def without_older_checkpoints(contents: dict[str, Any]) -> dict[str, Any]:
     """Returns a content with the newest checkpoint of each folder alone.
 
     A run that is asked to stop writes one of its own, in the place of an older one.
     """
-    steps = {name: re.fullmatch(r"(.*ckpt-)(\d+): .*", name) for name in found}
+    steps = {name: re.fullmatch(r"(.*ckpt-)(\d+): .*", name) for name in contents}
     newest: dict[str, int] = {}
     for match in filter(None, steps.values()):
         newest[match[1]] = max(newest.get(match[1], 0), int(match[2]))
     return {
         name: content[-1:] if name.endswith("/checkpoint") else content
-        for name, content in found.items()
+        for name, content in contents.items()
         if (match := steps[name]) is None or int(match[2]) == newest[match[1]]
     }
 
 
-def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def differences(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
     """Returns what is missing, left over or different, in words."""
     return [
-        *(f"{name} is missing" for name in sorted(expected.keys() - found.keys())),
-        *(f"{name} is left over" for name in sorted(found.keys() - expected.keys())),
+        *(f"{name} is missing" for name in sorted(expected.keys() - actual.keys())),
+        *(f"{name} is left over" for name in sorted(actual.keys() - expected.keys())),
         *(
             f"{name} is different"
-            for name in sorted(expected.keys() & found.keys())
-            if expected[name] != found[name]
+            for name in sorted(expected.keys() & actual.keys())
+            if expected[name] != actual[name]
         ),
     ]
 

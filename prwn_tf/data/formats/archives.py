@@ -172,10 +172,7 @@ def _not_an_archive(path: pathlib.Path, beginning: bytes) -> str:
     if not beginning:
         return f"{path} is empty: the download failed; get it again"
     if header.is_web_page(beginning):
-        return (
-            f"{path} is a web page, not an archive: the download was refused; "
-            "open it to see why, and get the archive again"
-        )
+        return header.refused_download(path, "an archive")
     return (
         f"{path} is neither a tar nor a zip archive (it begins with "
         f"{beginning[:8]!r}); get the archive again"

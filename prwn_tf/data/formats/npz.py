@@ -21,10 +21,7 @@ def load(path: pathlib.Path, key: str, scratch: pathlib.Path) -> LazyArray:
         scratch: folder for the array, if the file is compressed.
     """
     if header_lib.is_web_page(tree.beginning(path)):
-        raise UserError(
-            f"{path} is a web page, not an npz file: the download was refused; open it "
-            "to see why, and get the file again"
-        )
+        raise UserError(header_lib.refused_download(path, "an npz file"))
     try:
         with zipfile.ZipFile(path) as archive:
             return _load(path, archive, key, scratch)

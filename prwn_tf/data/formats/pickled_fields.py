@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from prwn_tf.data import tree
 from prwn_tf.data.formats.lazy_array import LazyArray
 from prwn_tf.errors import UserError
-
-MAX_LISTED = 5  # keys in a message
 
 
 def has_field(root: Any, key: str) -> bool:
@@ -33,8 +32,7 @@ def keys(root: Any) -> str:
         return kind(root)
     if not root:
         return "an empty dictionary"
-    first = [repr(text(key)) for key in list(root)[:MAX_LISTED]]
-    return ", ".join(first) + " ..." * (len(root) > MAX_LISTED)
+    return tree.listed([repr(text(key)) for key in root])
 
 
 def text(value: Any) -> str:

@@ -79,10 +79,7 @@ def _check_beginning(path: pathlib.Path, beginning: bytes) -> None:
     if not beginning:
         raise UserError(f"{path} is empty: the download failed; get it again")
     if header.is_web_page(beginning):
-        raise UserError(
-            f"{path} is a web page, not a pickle: the download was refused; open it to "
-            "see why, and get the file again"
-        )
+        raise UserError(header.refused_download(path, "a pickle"))
 
 
 class _Type:

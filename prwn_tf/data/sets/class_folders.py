@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from prwn_tf.data import tree
-from prwn_tf.data.sets.divided import REMEDY, listed
+from prwn_tf.data.sets.divided import REMEDY
 from prwn_tf.data.store.reader import SPLITS
 from prwn_tf.data.tree import Folder, Tree
 from prwn_tf.errors import UserError
@@ -30,12 +30,13 @@ class ClassFolders(NamedTuple):
             counts = [f"{name} ({count})" for name, count in self.small.items()]
             folders = f"{len(counts)} class folder{'s' * (len(counts) > 1)}"
             few = f"fewer than {self.least} images" if self.least > 1 else "no image"
-            notes.append(f"left out {folders} with {few}: {listed(counts, MAX_NOTED)}")
+            names = tree.listed(counts, MAX_NOTED)
+            notes.append(f"left out {folders} with {few}: {names}")
         if self.inner:
-            within = [f"{name} ({listed(into)})" for name, into in self.inner.items()]
+            within = [f"{name} ({tree.listed(i)})" for name, i in self.inner.items()]
             notes.append(
                 "images in folders inside of a class folder are taken for that class: "
-                f"{listed(within, MAX_NOTED)}"
+                f"{tree.listed(within, MAX_NOTED)}"
             )
         return notes
 
@@ -105,9 +106,9 @@ def _split_folders(root: Folder, folders: Mapping[str, Folder]) -> dict[str, Fol
     if folder_of and len(folder_of) < len(SPLITS):
         missing = [split for split in SPLITS if split not in folder_of]
         raise UserError(
-            f"{tree.shown(root.path)} has folders of classes for {listed(folder_of)} "
-            f"but none for {listed(missing)}; add it, or put all classes into one "
-            "folder to have them split"
+            f"{tree.shown(root.path)} has folders of classes for "
+            f"{tree.listed(folder_of)} but none for {tree.listed(missing)}; add it, or "
+            "put all classes into one folder to have them split"
         )
     return folder_of
 
@@ -128,17 +129,17 @@ def _classes_in(
             f"{tree.shown(root.path)} has class folders whose names differ in bytes "
             "that are no text; rename them"
         )
-    found = ClassFolders(tree.shown(root.path), {}, {}, {}, least)
+    classes = ClassFolders(tree.shown(root.path), {}, {}, {}, least)
     for folder in class_folders:
         paths = _images_below(folder, folders)
         if len(paths) < least:
-            found.small[folder.name] = len(paths)
+            classes.small[folder.name] = len(paths)
             continue
-        found.paths_of[folder.name] = paths
+        classes.paths_of[folder.name] = paths
         inner = _inner_folders(folder, folders)
         if filled := [each.name for each in inner if _images_below(each, folders)]:
-            found.inner[folder.name] = filled
-    return found
+            classes.inner[folder.name] = filled
+    return classes
 
 
 def _images_below(folder: Folder, folders: Mapping[str, Folder]) -> list[str]:

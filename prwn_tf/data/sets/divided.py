@@ -1,7 +1,7 @@
 """Which of anyone's own classes, or of their images, are held out for what."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,14 +12,7 @@ from prwn_tf.errors import UserError
 
 TRAIN_SHARE = 0.6  # the rest is halved between val and test
 MIN_CLASSES = 2  # of a split: to tell apart
-MAX_LISTED = 5  # names in a message
 REMEDY = "give a folder that has a folder of images for each class"
-
-
-def listed(names: Sequence[str] | Mapping[str, object], most: int = MAX_LISTED) -> str:
-    """Returns the first few of some names, for messages."""
-    first = ", ".join(tree.shown(name) for name in list(names)[:most])
-    return first + " ..." * (len(names) > most)
 
 
 def as_given(paths_of: Mapping[str, Mapping[str, list[str]]]) -> list[RawClass]:
@@ -60,7 +53,7 @@ def as_listed(
     if missing:
         raise UserError(
             f"{tree.shown(root)} has no folder for {len(missing)} of the "
-            f"{len(split_of)} classes of --class_splits: {listed(missing)}"
+            f"{len(split_of)} classes of --class_splits: {tree.listed(missing)}"
         )
     chosen: dict[str, dict[str, list[str]]] = {split: {} for split in SPLITS}
     for name, split in split_of.items():
@@ -76,7 +69,7 @@ def drawn(
         raise UserError(f"{tree.shown(root)} has no class; {REMEDY}")
     if len(paths_of) < MIN_CLASSES:
         raise UserError(
-            f"{tree.shown(root)} has one class, {listed(paths_of)}: there is "
+            f"{tree.shown(root)} has one class, {tree.listed(paths_of)}: there is "
             f"nothing to tell it from; {REMEDY}"
         )
     return (_split_images if hold_out == "images" else _split_classes)(paths_of, seed)

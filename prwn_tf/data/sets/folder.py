@@ -46,22 +46,22 @@ def describe(
         raise UserError(f"{source.root} holds no {formats.NAMES} images; {REMEDY}")
     least = MIN_IMAGES * (len(SPLITS) if hold_out == "images" else 1)
     if paths_of is None:
-        found, untold = class_folders.by_split(source, least), UNTOLD
+        by_split, untold = class_folders.by_split(source, least), UNTOLD
     else:
-        found = {"": class_folders.by_table(source, paths_of, least)}
+        by_split = {"": class_folders.by_table(source, paths_of, least)}
         untold = "images without a label"
-    notes = [note for each in found.values() for note in each.notes()]
+    notes = [note for each in by_split.values() for note in each.notes()]
     try:
-        classes = _divided(source, found, seed, hold_out, split_of)
+        classes = _divided(source, by_split, seed, hold_out, split_of)
     except UserError as error:
         raise UserError("; ".join([error.with_flags, *notes])) from error
-    drawn = "" in found and split_of is None
+    drawn = "" in by_split and split_of is None
     used = sum(len(raw.images) for raw in classes)
-    small = sum(count for each in found.values() for count in each.small.values())
+    small = sum(count for each in by_split.values() for count in each.small.values())
     return Import(
         dataset="folder",
         source=str(source.root),
-        layout=f"own images in {_words(found, split_of)}"
+        layout=f"own images in {_words(by_split, split_of)}"
         + ", labelled by a table" * (paths_of is not None),
         size=size,
         classes=classes,
@@ -77,31 +77,32 @@ def describe(
 
 def _divided(
     source: Tree,
-    found: Mapping[str, ClassFolders],
+    by_split: Mapping[str, ClassFolders],
     seed: int,
     hold_out: str,
     split_of: Mapping[str, str] | None,
 ) -> list[RawClass]:
     """Returns all classes in their splits: given, listed or drawn."""
-    if "" not in found:
+    if "" not in by_split:
         if hold_out == "images":
             raise UserError(
                 f"{source.root} has train, val and test folders, which "
                 "--hold_out=images does not use; leave it out, or put all classes "
                 "into one folder"
             )
-        return divided.as_given({split: each.paths_of for split, each in found.items()})
-    root, paths_of = found[""].root, found[""].paths_of
+        given = {split: classes.paths_of for split, classes in by_split.items()}
+        return divided.as_given(given)
+    root, paths_of = by_split[""].root, by_split[""].paths_of
     if split_of is not None:
         return divided.as_listed(root, paths_of, split_of)
     return divided.drawn(root, paths_of, seed, hold_out)
 
 
 def _words(
-    found: Mapping[str, ClassFolders], split_of: Mapping[str, str] | None
+    by_split: Mapping[str, ClassFolders], split_of: Mapping[str, str] | None
 ) -> str:
     """Returns how the classes lie in their folders, in words."""
-    if "" not in found:
+    if "" not in by_split:
         return "class folders under train, val and test"
     return "class folders" + ", split by a list" * (split_of is not None)
 

@@ -20,7 +20,6 @@ from prwn_tf.data.tree import Tree
 from prwn_tf.errors import UserError
 
 SIZE = 84
-MAX_LISTED = 5  # missing classes in a message
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,11 +164,10 @@ def _missing_classes(
     if not all(map(_is_wnid, names)):
         missing = []  # which ones, cannot be told from names in words
     if not allow_partial:
-        more = " ..." * (number > MAX_LISTED)
-        listed = f": {', '.join(missing[:MAX_LISTED])}{more}" if missing else ""
+        which = f": {tree.listed(missing)}" if missing else ""
         raise UserError(
             f"{root} lacks {number} of the {total} classes of {published.title}"
-            f"{listed}; complete it, or accept what is there with --allow_partial"
+            f"{which}; complete it, or accept what is there with --allow_partial"
         )
     return {"partial": {"missing": number, "of": total, "classes": missing}}
 

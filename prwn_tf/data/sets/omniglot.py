@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tqdm
 
+from prwn_tf.data import tree
 from prwn_tf.data.sets import omniglot_sources as sources
 from prwn_tf.data.sets import omniglot_splits
 from prwn_tf.data.store.writer import StoreWriter
@@ -139,7 +140,7 @@ def _read_images(
     if problems:
         raise UserError(
             f"{_count(problems, 'drawing')} cannot be used: "
-            f"{sources.listed(sorted(problems))}; Omniglot has PNG images of "
+            f"{tree.listed(sorted(problems))}; Omniglot has PNG images of "
             f"{DRAWN_SIZE}x{DRAWN_SIZE} pixels, download it again"
         )
     return images
@@ -189,7 +190,7 @@ def _check_complete(origin: str, images: Mapping[str, Mapping[int, Any]]) -> Non
     if missing:
         raise UserError(
             f"{origin} lacks {len(missing):,} of {_count(images, 'character')}: "
-            f"{sources.listed(missing)}; {sources.REMEDY}"
+            f"{tree.listed(missing)}; {sources.REMEDY}"
         )
     uneven = [
         f"{name} has {len(by_drawer)}"
@@ -199,7 +200,7 @@ def _check_complete(origin: str, images: Mapping[str, Mapping[int, Any]]) -> Non
     if uneven:
         raise UserError(
             f"{_count(uneven, 'character')} of {origin} should have {sources.DRAWERS} "
-            f"drawings each: {sources.listed(uneven)}; download Omniglot again"
+            f"drawings each: {tree.listed(uneven)}; download Omniglot again"
         )
 
 

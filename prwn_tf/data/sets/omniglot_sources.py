@@ -29,7 +29,6 @@ REMEDY = (
     "give --source the folder with images_background and images_evaluation, the folder "
     "of their two zips, or one archive of both"
 )
-MAX_LISTED = 5  # names in a message
 
 _DRAWING = re.compile(
     r"(?:.*/)?(?P<character>[^/]+/character\d+)/\d+_(?P<drawer>\d+)\.png", re.IGNORECASE
@@ -51,13 +50,6 @@ class Source(NamedTuple):
     origin: str  # for messages
     files: list[dict[str, str]]  # for the manifest
     drawings: Iterator[Drawing]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Returns the first few of some names, for messages."""
-    first = ", ".join(names[:MAX_LISTED])
-    more = len(names) - MAX_LISTED
-    return first if more <= 0 else f"{first} and {more:,} more"
 
 
 # --- From the user's disk
@@ -106,7 +98,7 @@ def _archives_in(folder: pathlib.Path) -> list[pathlib.Path]:
     if len(paths) > 1:
         raise UserError(
             f"{folder} holds {len(paths)} archives: "
-            f"{listed([path.name for path in paths])}; give --source the one of "
+            f"{tree.listed([path.name for path in paths])}; give --source the one of "
             "Omniglot"
         )
     return paths

@@ -8,7 +8,6 @@ from prwn_tf.data import tree
 from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
 
-MAX_LISTED = 5  # names in a line
 MAX_HELD_OUT = 20  # names of classes that are held out
 
 
@@ -37,16 +36,9 @@ def held_out(directory: pathlib.Path) -> list[str]:
     if held["val"] == held["test"]:
         return ["held out: images of every class"]
     return [
-        tree.plain(f"{split} classes, held out:{_listed(names)}")
+        f"{split} classes, held out: {tree.listed(names, MAX_HELD_OUT)}"
         for split, names in held.items()
     ]
-
-
-def _listed(names: list[str]) -> str:
-    """Returns the first names after a space, and how many there are more."""
-    more = len(names) - MAX_HELD_OUT
-    rest = f" and {more:,} more" * (more > 0)
-    return f" {', '.join(names[:MAX_HELD_OUT])}{rest}"
 
 
 def _split_lines(manifest: dict[str, Any]) -> list[str]:
@@ -109,6 +101,4 @@ def _uneven_lines(manifest: dict[str, Any]) -> list[str]:
 
 def _in_brackets(names: list[str]) -> str:
     """Returns the first few names in brackets, or "" if there are none."""
-    if not names:
-        return ""
-    return f" ({', '.join(names[:MAX_LISTED])}{', ...' * (len(names) > MAX_LISTED)})"
+    return f" ({tree.listed(names)})" if names else ""
