@@ -111,7 +111,7 @@ def _evaluation(store: store_lib.ClassStore) -> dict[str, str]:
     episodes = iter(pipeline.episodes(store, pool, spec, 0, 0, 1000))
 
     def anew() -> None:
-        """Does what an evaluation without the cache does for each episode and setting."""
+        """Does what an evaluation without the cache does for each episode."""
         episode = next(episodes)
         for _ in PUBLISHED:
             for part in (episode.support, episode.query, episode.unlabeled):

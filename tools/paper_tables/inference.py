@@ -14,7 +14,7 @@ from paper_tables.description import DatasetTables
 from paper_tables.results import Results
 
 from prwn_tf import cli, files
-from prwn_tf.analysis import findings
+from prwn_tf.evaluation.intervals import half_width
 
 if TYPE_CHECKING:
     from paper_tables.subjects import Examined
@@ -88,8 +88,8 @@ def _measured(tables: DatasetTables, examined: "Examined") -> dict[str, Any]:
 
 def _gain(differences: np.ndarray) -> dict[str, float]:
     """Returns what the gate has more on the same episodes, with its interval: [E]."""
-    gain, interval = findings.mean_and_interval(differences)
-    return {"gate_gain": gain, "gate_interval": interval}
+    gain = float(differences.mean())
+    return {"gate_gain": gain, "gate_interval": half_width(differences)}
 
 
 def sections(results: Results) -> list[str]:

@@ -76,8 +76,8 @@ def test_the_training_classes_alone(tmp_path):
     names = wnids.mini()["train"]
     made.class_folders(tmp_path / "in", names, images=2)
     message = (
-        "lacks 36 of the 100 classes of mini-ImageNet: n01855672, .* and 31 more; complete it, "
-        "or accept what is there with .*allow_partial"
+        "lacks 36 of the 100 classes of mini-ImageNet: n01855672, .* and 31 more; "
+        "complete it, or accept what is there with .*allow_partial"
     )
     refused("mini", tmp_path, tmp_path / "in", message, allow_partial=None)
 
