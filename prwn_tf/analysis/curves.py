@@ -15,6 +15,8 @@ from prwn_tf.evaluation.intervals import plus_minus
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LONGER = 5  # times a short run's episodes
+
 
 def analyze(subjects: Sequence[Subject], settings: Settings) -> Finding:
     """Draws the validations of every run that has kept them."""
@@ -54,6 +56,9 @@ def draw(subjects: Sequence[Subject]) -> "Figure":
         figures.draw_curve(
             axes, look, title(subject.label), steps, 100 * accuracy, 100 * interval
         )
+    lengths = [subject.validations[-1].step for subject in subjects]
+    if max(lengths) > LONGER * min(lengths):
+        axes.set_xscale("log")  # or a short run would be a line
     axes.set(xlabel="training episodes", ylabel="accuracy on validation classes (%)")
     axes.legend()
     return figure

@@ -1,7 +1,7 @@
 """The paper's figure of the plane: decision regions above, embeddings below."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -20,34 +20,50 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRID = 300  # points along a side of the plane
+SHOWN = 0  # the seed whose models are drawn
 MARGIN = 1.08  # side of the plane, in units of the outermost point
 
 
-def draw_planes(
-    firsts: Mapping[str, tuple[settings.Setting, study.Data, Sequence[study.Outcome]]],
-) -> "Figure":
+class Plane(NamedTuple):
+    """A set in the plane, and what was trained on it."""
+
+    name: str
+    setting: settings.Setting
+    data: study.Data
+    outcomes: Sequence[study.Outcome]  # of all seeds
+
+    @property
+    def shown(self) -> list[study.Outcome]:
+        """The models of the seed that is drawn."""
+        return [each for each in self.outcomes if each.seed == SHOWN]
+
+    def title(self, model: str) -> str:
+        """Returns a model, its walk as the paper's panels say it, and its accuracy."""
+        title = settings.TITLES[model]
+        if model == "walk":
+            walk = self.setting.walk
+            steps, decay, weight = walk.steps, f"{walk.decay:g}", f"{walk.weight:g}"
+            title = rf"walk ($\tau$={steps}, $\alpha$={decay}, $\lambda$={weight})"
+        shares = {
+            each.seed: 100 * each.by_labels["test"]
+            for each in self.outcomes
+            if each.model == model
+        }
+        mean = np.mean(list(shares.values()))
+        return f"{title}\n{shares[SHOWN]:.1f} %, mean of {len(shares)}: {mean:.1f} %"
+
+
+def draw_planes(planes: Sequence[Plane]) -> "Figure":
     """Draws the paper's figure: a row for each set, a column for each model."""
-    figure = figures.new_figure(figures.PAGE, 0.4 + 2.4 * len(firsts))
-    panels = figure.subplots(len(firsts), len(settings.MODELS), squeeze=False)
-    for line, (name, (setting, data, outcomes)) in zip(
-        panels, firsts.items(), strict=True
-    ):
-        for axes, outcome in zip(line, outcomes, strict=True):
-            model, pools, prototypes = _trained(setting, data, outcome)
-            _draw_regions(axes, model, data, pools, prototypes)
-            share = 100 * outcome.by_labels["test"]
-            axes.set_title(f"{_parameters(setting, outcome.model)}: {share:.1f} %")
-        line[0].set_ylabel(name.replace("_", " "))
+    figure = figures.new_figure(figures.PAGE, 0.4 + 2.5 * len(planes))
+    panels = figure.subplots(len(planes), len(settings.MODELS), squeeze=False)
+    for line, plane in zip(panels, planes, strict=True):
+        for axes, outcome in zip(line, plane.shown, strict=True):
+            model, pools, prototypes = _trained(plane.setting, plane.data, outcome)
+            _draw_regions(axes, model, plane.data, pools, prototypes)
+            axes.set_title(plane.title(outcome.model))
+        line[0].set_ylabel(f"{plane.name.replace('_', ' ')}, seed {SHOWN}")
     return figure
-
-
-def _parameters(setting: settings.Setting, model: str) -> str:
-    """Returns a model and what its walk was, as the paper's panels say it."""
-    if model != "walk":
-        return settings.TITLES[model]
-    walk = setting.walk
-    steps, decay, weight = walk.steps, f"{walk.decay:g}", f"{walk.weight:g}"
-    return rf"walk ($\tau$={steps}, $\alpha$={decay}, $\lambda$={weight})"
 
 
 def _trained(
@@ -61,20 +77,17 @@ def _trained(
     return model, pools, data.prototypes(model, pools)
 
 
-def draw_plane(
-    setting: settings.Setting, data: study.Data, outcomes: Sequence[study.Outcome]
-) -> "Figure":
+def draw_plane(plane: Plane) -> "Figure":
     """Draws one seed's models: their regions, and PCA of their embeddings."""
     figure = figures.new_figure(figures.PAGE, 5.0)
-    panels = figure.subplots(2, len(outcomes))
-    for index, outcome in enumerate(outcomes):
-        model, pools, prototypes = _trained(setting, data, outcome)
+    panels = figure.subplots(2, len(plane.shown))
+    for index, outcome in enumerate(plane.shown):
+        model, pools, prototypes = _trained(plane.setting, plane.data, outcome)
         above, below = panels[:, index]
-        _draw_regions(above, model, data, pools, prototypes)
-        _draw_embeddings(below, model, data, prototypes.numpy())
-        share = 100 * outcome.by_labels["test"]
-        above.set_title(f"{settings.TITLES[outcome.model]}: {share:.1f} % test")
-    panels[0, 0].set_ylabel("the plane")
+        _draw_regions(above, model, plane.data, pools, prototypes)
+        _draw_embeddings(below, model, plane.data, prototypes.numpy())
+        above.set_title(plane.title(outcome.model))
+    panels[0, 0].set_ylabel(f"the plane, seed {SHOWN}")
     panels[1, 0].set_ylabel("the embedding")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     more, names = panels[1, 0].get_legend_handles_labels()

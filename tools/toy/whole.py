@@ -73,17 +73,16 @@ class Whole:
             progress.update()
 
     def pictures(self) -> dict[str, figures.Drawing]:
-        """Draws each set for seed 0, both together, and the curves of all seeds."""
-        firsts = {}
+        """Draws each set for one seed, both together, and the curves of all seeds."""
+        planes = {}
         for name, data in self.data.items():
             trained = self.trained[name, "training", 0]
-            first = [each for each in trained.outcomes if each.seed == 0]
-            firsts[name] = (trained.setting, data, first)
+            planes[name] = pictures.Plane(name, trained.setting, data, trained.outcomes)
         drawn = {
-            f"toy_{name}": figures.render(pictures.draw_plane, *each)
-            for name, each in firsts.items()
+            f"toy_{name}": figures.render(pictures.draw_plane, plane)
+            for name, plane in planes.items()
         }
-        drawn["toy"] = figures.render(pictures.draw_planes, firsts)
+        drawn["toy"] = figures.render(pictures.draw_planes, list(planes.values()))
         outcomes = {
             name: self.trained[name, "lengths", 0].outcomes for name in self.data
         }
