@@ -33,10 +33,10 @@ def opened(
     Args:
         source: a folder, an archive, or a single pickle.
         scratch: a folder for what is unpacked, which the caller removes.
-        exclude: folders inside that belong to something else.
+        exclude: folders and archives inside that belong to something else.
     """
     raw = tree.scan(source, exclude)
-    archive_names = _archives_of(source, raw)
+    archive_names = _archives_of(source, raw, exclude)
     try:
         if archive_names:
             for path, name in archive_names.items():
@@ -53,7 +53,9 @@ def opened(
         raise type(error)(message) from error
 
 
-def _archives_of(source: pathlib.Path, raw: Tree) -> dict[pathlib.Path, str]:
+def _archives_of(
+    source: pathlib.Path, raw: Tree, exclude: Sequence[pathlib.Path]
+) -> dict[pathlib.Path, str]:
     """Returns the archives that are to be unpacked, with their names in the source."""
     if not source.is_dir():
         is_pickle = pickles.looks_like_one(tree.beginning(source))
@@ -61,10 +63,11 @@ def _archives_of(source: pathlib.Path, raw: Tree) -> dict[pathlib.Path, str]:
     others = [path for folder in raw.folders for path in folder.other_paths()]
     if raw.image_count or any(_ends_with(path, PACKED_SUFFIXES) for path in others):
         return {}
+    foreign = {os.path.realpath(path) for path in exclude}
     return {
         path: _name_in(source, path)
         for path in others
-        if _ends_with(path, archives.SUFFIXES)
+        if _ends_with(path, archives.SUFFIXES) and os.path.realpath(path) not in foreign
     }
 
 

@@ -11,6 +11,7 @@ from prwn_tf.data import catalog, preparation
 from prwn_tf.data.store import reader, summary
 from prwn_tf.errors import UserError
 from tests.data import made
+from tests.data.packing import content_of, packed
 
 NAMES = [f"class {letter}" for letter in "abcdefg"]
 
@@ -75,6 +76,25 @@ def test_images_of_the_source_are_not_taken_for_unlabelled_ones(tmp_path, source
     shutil.rmtree(tmp_path / "all/loose")
     with pytest.raises(UserError, match="holds no images that are not in source"):
         prepare(tmp_path, source, unlabeled_source=tmp_path / "all")
+
+
+def test_an_archive_of_one_source_is_not_unpacked_for_the_other(tmp_path, source):
+    labelled, more = tmp_path / "two/labelled.zip", tmp_path / "two/more.zip"
+    packed(made.write(labelled, b""), content_of(source), "zip")
+    packed(more, {"1.png": made.png(8, 0), "2.png": made.png(8, 1)}, "zip")
+    (tmp_path / "two/link.zip").symlink_to(labelled)
+    stores = prepare(tmp_path, labelled, unlabeled_source=tmp_path / "two")
+    assert len(stores[reader.UNLABELED]) == 2
+
+    (tmp_path / "two/link.zip").unlink()
+    stores = prepare(tmp_path, tmp_path / "two", unlabeled_source=more)
+    assert len(stores[reader.UNLABELED]) == 2
+    classes = [name for split in reader.SPLITS for name in stores[split].names]
+    assert sorted(classes) == NAMES
+
+    more.unlink()
+    with pytest.raises(UserError, match="holds no images that are not in source"):
+        prepare(tmp_path, labelled, unlabeled_source=tmp_path / "two")
 
 
 @pytest.mark.parametrize("times", [1, 2])
