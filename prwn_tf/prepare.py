@@ -62,7 +62,8 @@ flags.DEFINE_string(
     None,
     "Folder of further images without labels, which join training as unlabelled "
     "points that belong to no class: for folder by themselves, for mini and tiered "
-    "as many as --train_extra of train says.",
+    "as many as --train_extra of train says. Those that have a label in --labels are "
+    "left out.",
 )
 flags.DEFINE_boolean(
     "allow_partial", None, "Accept a copy of mini or tiered that lacks classes."

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
 import pathlib
 from collections.abc import Callable, Iterator
 
@@ -30,7 +31,8 @@ class Options:
         labels: a table of the class of each image, where folders do not tell it.
         image_size: height and width of the prepared images.
         fit: how images become squares, one of `config.FITS`.
-        unlabeled_source: further images, of no class.
+        unlabeled_source: further images, of no class; those that `labels` names have
+            one, and are left out of it.
         allow_partial: whether classes may be missing.
         skip_bad_images: whether to leave out images that cannot be decoded.
         hold_out: whether validation and test get "classes" or "images" of their own.
@@ -144,10 +146,12 @@ def _described_images(
         scratch = stack.enter_context(catalog.reserved(directory))
         source, unlabeled = options.source, options.unlabeled_source
         raw = stack.enter_context(_opened(name, scratch / "source", options))
-        description = _described_classes(name, raw, scratch, options)
+        paths_of = _labelled(options.labels, raw)
+        description = _described_classes(name, raw, paths_of, scratch, options)
         if unlabeled is not None:
             # What is held out for test must not be trained on, wherever it lies.
             exclude = [] if source is None else [source]
+            exclude += map(pathlib.Path, itertools.chain(*paths_of.values()))
             opened = sources.opened(unlabeled, scratch / "unlabeled", exclude)
             description = _with_unlabeled(description, stack.enter_context(opened))
         yield Preparation(
@@ -177,7 +181,11 @@ def _opened(
 
 
 def _described_classes(
-    name: str, raw: tree.Tree, scratch: pathlib.Path, options: Options
+    name: str,
+    raw: tree.Tree,
+    paths_of: dict[str, list[str]],
+    scratch: pathlib.Path,
+    options: Options,
 ) -> Import:
     """Returns the classes of a source, with the options that were given."""
     given = {"size": options.image_size, "seed": options.seed}
@@ -188,16 +196,18 @@ def _described_classes(
     else:
         if options.class_splits is not None:
             given["split_of"] = class_splits.read(options.class_splits)
-        if options.labels is not None:
-            given["paths_of"] = _labelled(options.labels, raw)
+        if paths_of:
+            given["paths_of"] = paths_of
         description = folder.describe(raw, **given)
     source = name if options.source is None else tree.shown(options.source)
     fit = options.fit or description.fit
     return dataclasses.replace(description, dataset=name, source=source, fit=fit)
 
 
-def _labelled(table: pathlib.Path, raw: tree.Tree) -> dict[str, list[str]]:
-    """Returns the images of each class by a table of labels."""
+def _labelled(table: pathlib.Path | None, raw: tree.Tree) -> dict[str, list[str]]:
+    """Returns the images of each class by a table of labels, none without a table."""
+    if table is None:
+        return {}
     flag = f"--labels={tree.shown(table)}"
     labels = label_table.read(table, flag)
     root, remedy = raw.folders[0].path, "names in the table start from --source"

@@ -33,7 +33,7 @@ def opened(
     Args:
         source: a folder, an archive, or a single pickle.
         scratch: a folder for what is unpacked, which the caller removes.
-        exclude: folders and archives inside that belong to something else.
+        exclude: folders and files inside that belong to something else.
     """
     raw = tree.scan(source, exclude)
     archive_names = _archives_of(source, raw, exclude)
@@ -44,7 +44,7 @@ def opened(
                 archives.unpack(path, scratch, name)
             _copy_lists(source, raw, scratch)
             raw = tree.scan(scratch)
-        yield raw
+        yield raw.without(exclude)
     except StorageError:
         raise  # it is about the disk that is written to
     except UserError as error:
@@ -56,18 +56,21 @@ def opened(
 def _archives_of(
     source: pathlib.Path, raw: Tree, exclude: Sequence[pathlib.Path]
 ) -> dict[pathlib.Path, str]:
-    """Returns the archives that are to be unpacked, with their names in the source."""
+    """Returns the archives that are to be unpacked, with their names in the source.
+
+    Those that lie beside what was in them stay packed, whoever that belongs to.
+    """
     if not source.is_dir():
         is_pickle = pickles.looks_like_one(tree.beginning(source))
         return {} if is_pickle else {source: ""}
     others = [path for folder in raw.folders for path in folder.other_paths()]
     if raw.image_count or any(_ends_with(path, PACKED_SUFFIXES) for path in others):
         return {}
-    foreign = {os.path.realpath(path) for path in exclude}
     return {
         path: _name_in(source, path)
-        for path in others
-        if _ends_with(path, archives.SUFFIXES) and os.path.realpath(path) not in foreign
+        for folder in raw.without(exclude).folders
+        for path in folder.other_paths()
+        if _ends_with(path, archives.SUFFIXES)
     }
 
 

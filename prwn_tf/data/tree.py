@@ -3,7 +3,7 @@
 import os
 import pathlib
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from prwn_tf.data.store import manifest
@@ -54,6 +54,20 @@ class Tree(NamedTuple):
     def other_count(self) -> int:
         """The number of other files in all folders, hidden ones apart."""
         return sum(len(folder.others) for folder in self.folders)
+
+    def without(self, paths: Iterable[str | os.PathLike[str]]) -> "Tree":
+        """Returns the tree without some files, by whatever links they are reached."""
+        left_out = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
+        if not left_out:
+            return self
+        folders = [
+            folder._replace(
+                images=_names_besides(folder.path, folder.images, left_out),
+                others=_names_besides(folder.path, folder.others, left_out),
+            )
+            for folder in self.folders
+        ]
+        return self._replace(folders=folders)
 
 
 def scan(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Tree:
@@ -146,6 +160,15 @@ def _read_folder(path: str) -> Folder:
     folder.images.extend(misnamed)
     others = sorted(set(folder.others) - set(misnamed))
     return Folder(path, sorted(folder.images), others, sorted(folder.folders))
+
+
+def _names_besides(path: str, names: list[str], left_out: set[str]) -> list[str]:
+    """Returns the names in a folder that lead to none of some files."""
+    return [
+        name
+        for name in names
+        if os.path.realpath(os.path.join(path, name)) not in left_out
+    ]
 
 
 def _images_among(path: str, names: Sequence[str]) -> list[str]:

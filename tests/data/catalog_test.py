@@ -97,6 +97,31 @@ def test_an_archive_of_one_source_is_not_unpacked_for_the_other(tmp_path, source
         prepare(tmp_path, labelled, unlabeled_source=tmp_path / "two")
 
 
+def test_an_image_with_a_label_is_not_taken_for_an_unlabelled_one(tmp_path):
+    """A table may name files of the unlabelled source, and no others."""
+    pictures = made.class_folders(tmp_path / "in", ["first", "more"], images=14)
+    table, lines = tmp_path / "labels.csv", ["file,label", "first/0.png,class0"]
+    lines += [f"more/{index}.png,class{index // 2}" for index in range(12)]
+    table.write_text("\n".join(lines))
+    options = {"labels": table, "unlabeled_source": pictures / "more"}
+    stores = prepare(tmp_path, pictures, **options)
+    assert len(stores[reader.UNLABELED]) == 2
+    skipped = reader.read_manifest(tmp_path / "folder")["skipped"]
+    assert skipped == {"images without a label": 13}
+
+    shutil.rmtree(pictures / "first")
+    table.write_text("\n".join([lines[0], *lines[2:]]))
+    stores = prepare(tmp_path, pictures, **options)
+    assert [len(stores[split]) for split in reader.SPLITS] == [4, 4, 4]
+    assert len(stores[reader.UNLABELED]) == 2
+    assert not reader.read_manifest(tmp_path / "folder")["skipped"]
+
+    for index in (12, 13):
+        (pictures / f"more/{index}.png").unlink()
+    with pytest.raises(UserError, match="not in source or labels as well; give"):
+        prepare(tmp_path, pictures, **options)
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_link_to_a_larger_disk_stays_one(tmp_path, source, times):
     (tmp_path / "large").mkdir()

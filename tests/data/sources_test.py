@@ -84,6 +84,19 @@ def test_an_archive_is_unpacked_and_a_folder_taken_as_it_is(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_files_of_something_else_are_left_out(tmp_path):
+    mine, other = (
+        made.write(tmp_path / f"in/{name}.png", made.png(0, 0)) for name in "ab"
+    )
+    (tmp_path / "in/link.png").symlink_to(other)
+    with sources.opened(tmp_path / "in", tmp_path / "scratch", [other]) as raw:
+        assert [folder.images for folder in raw.folders] == [["a.png"]]
+
+    packed(made.write(tmp_path / "in/a.zip", b""), {"a.png": b"", "b.png": b""}, "zip")
+    with sources.opened(tmp_path / "in", tmp_path / "scratch", [mine, other]) as raw:
+        assert not raw.image_count  # they do not come back from what they were in
+
+
 def use(path, scratch, error):
     with sources.opened(path, scratch):
         raise error

@@ -7,7 +7,8 @@ Few-shot learning is tested on classes that training has not seen, so it is clas
 that are held out, and not images, unless there are too few of them.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 
 from prwn_tf.data import tree
 from prwn_tf.data.raw import MIN_IMAGES, ImageFiles, Import, RawClass
@@ -21,7 +22,6 @@ from prwn_tf.images import formats
 
 SIZE = 84
 HOLD_OUT = ("classes", "images")
-UNTOLD = "images outside of class folders"
 
 
 def describe(
@@ -42,22 +42,19 @@ def describe(
         split_of: the split of each class that is used, instead of a draw.
         paths_of: the images of each class, where it is not folders that tell.
     """
-    if not source.image_count:
+    if paths_of is None and not source.image_count:
         raise UserError(f"{source.root} holds no {formats.NAMES} images; {REMEDY}")
     least = MIN_IMAGES * (len(SPLITS) if hold_out == "images" else 1)
     if paths_of is None:
-        by_split, untold = class_folders.by_split(source, least), UNTOLD
+        by_split = class_folders.by_split(source, least)
     else:
         by_split = {"": class_folders.by_table(source, paths_of, least)}
-        untold = "images without a label"
     notes = [note for each in by_split.values() for note in each.notes()]
     try:
         classes = _divided(source, by_split, seed, hold_out, split_of)
     except UserError as error:
         raise UserError("; ".join([error.with_flags, *notes])) from error
     drawn = "" in by_split and split_of is None
-    used = sum(len(raw.images) for raw in classes)
-    small = sum(count for each in by_split.values() for count in each.small.values())
     return Import(
         dataset="folder",
         source=str(source.root),
@@ -66,11 +63,7 @@ def describe(
         size=size,
         classes=classes,
         about={"held_out": hold_out, "seed": seed} if drawn else {},
-        skipped={
-            tree.NOT_IMAGES: source.other_count,
-            untold: source.image_count - used - small,
-            "images of classes that are too small": small,
-        },
+        skipped=_skipped(source, by_split, classes, paths_of),
         notes=notes,
     )
 
@@ -98,6 +91,28 @@ def _divided(
     return divided.drawn(root, paths_of, seed, hold_out)
 
 
+def _skipped(
+    source: Tree,
+    by_split: Mapping[str, ClassFolders],
+    classes: Sequence[RawClass],
+    paths_of: Mapping[str, list[str]] | None,
+) -> dict[str, int]:
+    """Returns what of a tree is in no class, in words -> how many."""
+    small = sum(count for each in by_split.values() for count in each.small.values())
+    if paths_of is None:
+        used = sum(len(raw.images) for raw in classes)
+        untold = {"images outside of class folders": source.image_count - used - small}
+    else:
+        # A table may name files that the tree has not.
+        rest = source.without(itertools.chain(*paths_of.values()))
+        untold = {"images without a label": rest.image_count}
+    return {
+        tree.NOT_IMAGES: source.other_count,
+        **untold,
+        "images of classes that are too small": small,
+    }
+
+
 def _words(
     by_split: Mapping[str, ClassFolders], split_of: Mapping[str, str] | None
 ) -> str:
@@ -113,6 +128,6 @@ def unlabeled_images(source: Tree) -> ImageFiles:
     if not paths:
         raise UserError(
             f"--unlabeled_source={source.root} holds no images that are not in "
-            "--source as well; give a folder that does"
+            "--source or --labels as well; give a folder that does"
         )
     return ImageFiles(paths)
