@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -104,6 +105,7 @@ def for_run(config: TrainConfig, stores: dict[str, ClassStore]) -> dict[str, Poo
     for pool in pools.values():
         check(pool, config.test)
     learned = learned_classes(stores, config.train_splits)
+    _check_names(learned, config)
     labels = split_labels(learned, "train", config.label_ratio, config.label_seed)
     extra = len(stores[UNLABELED]) if UNLABELED in stores else 0
     pools["train"] = dataclasses.replace(labels, extra=extra)
@@ -119,6 +121,19 @@ def fitted(config: TrainConfig, stores: Mapping[str, ClassStore]) -> TrainConfig
     return dataclasses.replace(
         config, classifier=dataclasses.replace(config.classifier, classes=classes)
     )
+
+
+def _check_names(learned: SortedClasses, config: TrainConfig) -> None:
+    """Raises if splits that are learned together have classes of one name."""
+    shared = [name for name, count in Counter(learned.names).items() if count > 1]
+    if shared:
+        splits = ",".join(config.train_splits)
+        raise UserError(
+            f"--train_splits={splits}: these splits of {config.dataset} share "
+            f"{len(shared)} class{'es' * (len(shared) > 1)}, such as {shared[0]!r}, "
+            "and each would be learned as two; leave it out, or prepare the data with "
+            "validation classes of their own (--hold_out=classes)"
+        )
 
 
 def check(pools: Pools, spec: EpisodeSpec | BatchSpec, flag_prefix: str = "") -> None:

@@ -80,6 +80,15 @@ def test_a_linear_layer_tells_all_of_them(stores):
         assert pools.fitted(asked, stores).classifier.classes == classes
 
 
+def test_splits_that_share_classes_are_not_learned_together(make_store):
+    """As after hold_out=images: each would be learned as two classes of one name."""
+    stores = make_store([4, 4])
+    pools.for_run(config(), stores)
+    message = "train_splits=train,val: .* share 2 classes, such as 'class0'.* leave it"
+    with pytest.raises(UserError, match=message):
+        pools.for_run(config(train_splits=BOTH), stores)
+
+
 def test_what_contradicts():
     with pytest.raises(UserError, match=r"must be train or train,val, got val"):
         config(train_splits=("val",))
