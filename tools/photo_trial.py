@@ -117,7 +117,7 @@ def trial(
 
 def draw(store: reader.ClassStore, shot: int, chance: np.random.Generator) -> Draw:
     """Draws classes, and images of them and of others without repeating any."""
-    own_crowd = FLAGS.unlabeled // 2
+    near, far = _crowd()
     order = chance.permutation(len(store.names))
     own, others = order[: FLAGS.way], order[FLAGS.way :]
     # One class after another, images in random order: [way, images]
@@ -128,8 +128,7 @@ def draw(store: reader.ClassStore, shot: int, chance: np.random.Generator) -> Dr
     foreign = chance.permutation(
         np.concatenate([np.array(store.rows(index)) for index in others])
     )
-    far = FLAGS.unlabeled - own_crowd
-    crowd = [chance.choice(left, own_crowd, replace=False), foreign[:far]]
+    crowd = [chance.choice(left, near, replace=False), foreign[:far]]
     return Draw(
         support=support,
         unlabeled=np.concatenate(crowd),
@@ -162,6 +161,12 @@ def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
+def _crowd() -> tuple[int, int]:
+    """Returns how many unlabelled images are of a draw's classes, and of others."""
+    near = FLAGS.unlabeled // 2
+    return near, FLAGS.unlabeled - near
+
+
 def _check_sizes(store: reader.ClassStore, shot: int) -> None:
     """Raises if a split has too few classes or images for a draw."""
     if len(store.names) <= FLAGS.way:
@@ -175,6 +180,16 @@ def _check_sizes(store: reader.ClassStore, shot: int) -> None:
             f"a class of {FLAGS.dataset} has {store.smallest} images, and a draw takes "
             f"{needed}: {shot} examples, {FLAGS.query} queries, the rest unlabelled; "
             "lower --query or --unlabeled"
+        )
+    # A draw may take the largest classes, and leave the others.
+    others = np.sort(store.counts)[: len(store.names) - FLAGS.way]
+    strangers, (_, far) = FLAGS.way * FLAGS.query, _crowd()
+    if others.sum() < strangers + far:
+        raise UserError(
+            f"--way={FLAGS.way} of {FLAGS.dataset}: {len(others)} other classes have "
+            f"{others.sum()} images, and a draw takes {strangers + far} of them: "
+            f"{strangers} strangers and {far} unlabelled; lower --way, --query or "
+            "--unlabeled"
         )
 
 

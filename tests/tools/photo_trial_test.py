@@ -40,6 +40,15 @@ def test_a_draw_that_is_too_large_is_refused(data_dir):
     assert "lower --query or --unlabeled" in done.stderr
 
 
+def test_too_few_images_of_other_classes_are_refused(data_dir):
+    """Fewer strangers than queries would be asked, or none, and nobody would know."""
+    flags = "--dataset=glyphs", f"--data_dir={data_dir}", "--query=3", "--shot=1"
+    done = child.run(TOOL, *flags, "--way=141", "--unlabeled=20")
+    assert done.returncode == 2, done.stdout
+    assert "19 other classes have 380 images, and a draw takes 433" in done.stderr
+    assert "423 strangers and 10 unlabelled; lower --way, --query" in done.stderr
+
+
 def test_the_page_has_tests_and_trials(tmp_path):
     test = {"way": 5, "shot": 5, "adapt": "gate", "accuracy": 0.6251, "interval": 0.004}
     row = {"shot": 1, "accuracy": 48.26, "interval": 2.14, "probability": 50.1}
