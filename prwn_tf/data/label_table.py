@@ -27,6 +27,7 @@ def read(path: pathlib.Path, flag: str) -> dict[str, str]:
         file, label = (tree.plain(cell.removeprefix("'")) for cell in cells)
         if not file:
             raise UserError(f"line {line} of {flag} names no file; give it one")
+        file = os.path.normpath(file)  # ./a.png is a.png
         if label and labels.setdefault(file, label) != label:
             raise UserError(
                 f"{flag} has two labels for {file!r}, {labels[file]!r} and {label!r}; "

@@ -34,6 +34,7 @@ def test_tables_as_spreadsheets_save_them(tmp_path):
         ("file,label\n,cat\n", r"line 2 of labels=t\.csv names no file"),
         ("file,label\na.png,\n", "has no file with a label"),
         ("file,label\na.png,cat\na.png,dog\n", "two labels for 'a.png', 'cat' and"),
+        ("file,label\na.png,cat\n./a.png,dog\n", "two labels for 'a.png', 'cat' and"),
         ("file,label\na.png," + "x" * 200_000, "labels=.* is no csv: field larger"),
     ],
 )
