@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 FOLDER = "ablations"
 MEASURED = "evaluation.json"
-ADAPTATIONS = {"none": METHODS["PRWN"], "refine": METHODS["PN_all"]}
+# All are PRWN, so they have its colour.
+ADAPTATIONS = {"none": METHODS["PRWN"], "refine": METHODS["PRWN"]._replace(dashes=":")}
 KEPT = ("config.json", "versions.json", "validation.csv", MEASURED)
 
 
