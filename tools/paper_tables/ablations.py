@@ -153,7 +153,7 @@ def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "F
     """Draws accuracy against each setting; the row's own value has a line."""
     columns = min(4, len(curves))
     rows = -(-len(curves) // columns)
-    figure = figures.new_figure(figures.PAGE, 0.5 + 1.7 * rows)
+    figure = figures.new_figure(figures.PAGE, 0.7 + 1.7 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
     for axes, (factor, points) in zip(panels.ravel(), curves.items(), strict=False):
         for adapt, style in ADAPTATIONS.items():
@@ -164,9 +164,11 @@ def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "F
         axes.set_axis_off()
     for axes in panels[:, 0]:
         axes.set(ylabel="accuracy (%)")
-    panels[0, 0].legend()
+    drawn = panels[0, 0].get_legend_handles_labels()
+    figure.legend(*drawn, loc="outside lower center", ncols=len(ADAPTATIONS))
     length = f", {ablation.episodes} episodes" if ablation.episodes else ""
-    figure.suptitle(f"{title(ablation.label)}{length}, validation classes", fontsize=8)
+    text = f"{title(ablation.label)}{length}, validation classes; the row's own dotted"
+    figure.suptitle(text, fontsize=8)
     return figure
 
 

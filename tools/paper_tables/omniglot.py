@@ -127,7 +127,7 @@ _ABLATIONS = (
         (
             Factor(r"most inner steps $\tau$", "walk_steps", 3, (0, 1, 2, 4, 5)),
             Factor(r"decay $\alpha$", "walk_decay", 1, (0.5, 0.7)),
-            Factor(r"weight $\lambda$", "walk_weight", 1.5, (0.5, 1, 2, 2.5)),
+            Factor(r"weight $\lambda$", "walk_weight", 1.5, (0, 0.5, 1, 2, 2.5)),
             Factor("visit weight", "visit_weight", 1, (0, 0.5)),
             Factor("smoothing", "graph_smoothing", 0.1, (0, 0.01, 0.3)),
             Factor("unlabelled a class", "train_unlabeled", 10, (2, 5, 18)),
