@@ -31,7 +31,8 @@ class Fit:
     Attributes:
         temperature: what scores are divided by before the softmax.
         gain: accuracy less that of "none" on the same episodes.
-        interval: half the width of the 95 % interval of the gain.
+        interval: half the width of the 95 % interval of the gain; NaN if there was
+            one episode.
     """
 
     adapt: str
@@ -146,10 +147,8 @@ def from_dict(content: Any, where: str) -> Calibration:
     return Calibration(
         spec=config_json.from_dict(EpisodeSpec, content["spec"], where),
         episodes=content["episodes"],
-        fits=tuple(config_json.from_dict(Fit, each, where) for each in content["fits"]),
-        novelties=tuple(
-            config_json.from_dict(Novelty, each, where) for each in content["novelties"]
-        ),
+        fits=tuple(_part(Fit, each, where) for each in content["fits"]),
+        novelties=tuple(_part(Novelty, each, where) for each in content["novelties"]),
     )
 
 
@@ -173,6 +172,13 @@ def write(path: pathlib.Path, calibration: Calibration | None) -> None:
         path.unlink(missing_ok=True)
     else:
         files.write_json(path, calibration.to_dict())
+
+
+def _part(kind: type[K], values: Any, where: str) -> K:
+    """Returns a fit or a novelty from JSON, where an interval of NaN is null."""
+    if isinstance(values, Mapping) and values.get("interval", 0.0) is None:
+        values = {**values, "interval": math.nan}
+    return config_json.from_dict(kind, values, where)
 
 
 def _between(fits: Sequence[K], adapt: str, shot: float) -> K | None:

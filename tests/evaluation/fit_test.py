@@ -8,6 +8,7 @@ import pytest
 from prwn_tf import protocols
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.episodes import pools
+from prwn_tf.evaluation import calibration as calibration_lib
 from prwn_tf.evaluation import fit as fit_lib
 from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.evaluation.evaluate import Evaluator
@@ -64,6 +65,16 @@ def test_few_classes_have_no_strangers_and_few_images_no_many_shots(make):
     known = fit_lib.fit(*make(classes=3, images=6), PrototypeHead(), CONFIG)
     assert not known.novelties
     assert {fit.shot for fit in known.fits} == {1}
+
+
+def test_what_a_single_episode_says_is_kept_without_an_interval(make, tmp_path):
+    config = dataclasses.replace(CONFIG, validation_episodes=1)
+    known = fit_lib.fit(*make(), PrototypeHead(), config)
+    assert all(np.isnan(fit.interval) for fit in known.fits)
+    assert known.best(1) == "none"  # nothing is sure to gain
+    path = tmp_path / "calibration.json"
+    calibration_lib.write(path, known)
+    assert repr(calibration_lib.read(path)) == repr(known)
 
 
 @pytest.mark.parametrize(("classes", "images"), [(1, 9), (4, 2)])
