@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import logging
 import os
 import pathlib
 import shutil
@@ -12,38 +11,8 @@ from prwn_tf import config_json, files, locks, methods
 from prwn_tf.config import TrainConfig
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.errors import UserError
-from prwn_tf.training import provenance
+from prwn_tf.training import provenance, run_files
 from prwn_tf.training.provenance import Provenance
-
-LOCK = ".lock"
-DELETED = ".deleted"
-OWN = {
-    LOCK,
-    DELETED,
-    "config.json",
-    "flags.txt",
-    "versions.json",
-    "label_split.json",
-    "data.json",
-    "checkpoints",
-    "tensorboard",
-    "projector",
-    "projector_config.pbtxt",
-    "nan_report.json",
-    "losses.json",
-    "validation.csv",
-    "result.json",
-    "episodes.csv",
-    "episodes_summary.json",
-    "evaluation.json",
-    "evaluation_episodes.csv",
-    "evaluation_images.csv",
-    "evaluation_strangers.json",
-    "calibration.json",
-    "analysis",
-    "without_walk",
-}
-CURVES = "events.out.tfevents."  # how TensorBoard's files begin
 
 
 class Workdir:
@@ -117,7 +86,7 @@ class Workdir:
         try:
             yield
         except BaseException:
-            if not was_there and os.listdir(self.path) == [LOCK]:
+            if not was_there and os.listdir(self.path) == [run_files.LOCK]:
                 shutil.rmtree(self.path)
             self._lock.close()
             raise
@@ -127,11 +96,11 @@ class Workdir:
         if self._lock is None:
             self._take()
         self._restarted = restart
-        self._remove_leftovers()
+        run_files.remove_leftovers(self.path)
         if not self.has_config:
             self._check_ours()
-        if restart or (self.path / DELETED).exists():
-            self._clear()
+        if restart or (self.path / run_files.DELETED).exists():
+            run_files.delete(self.path)
         elif self.has_config:
             self._compare(config)
         else:
@@ -150,7 +119,7 @@ class Workdir:
         """Locks the folder, or raises if another process has it."""
         files.check_name(self.path)
         try:
-            self._lock = locks.hold(self.path / LOCK)
+            self._lock = locks.hold(self.path / run_files.LOCK)
         except locks.HeldError as error:
             raise UserError(
                 f"another process is training in {self.path}; wait for it or choose "
@@ -167,45 +136,10 @@ class Workdir:
                 "another with --workdir"
             ) from error
 
-    def _remove_leftovers(self) -> None:
-        """Removes files that a killed process was about to rename."""
-        leftovers = [each for name in OWN for each in self.path.glob(f".{name}.*.tmp")]
-        leftovers += self.checkpoints.rglob(".*.tmp")
-        leftovers += self.path.glob(f".{CURVES}*.tmp")
-        leftovers += (self.path / "tensorboard").rglob(".*.tmp")  # of earlier versions
-        leftovers += (self.path / "projector").glob(".*.tmp")
-        for path in leftovers:
-            logging.warning("removing %s, left by a killed run", path)
-            path.unlink()
-
-    def _clear(self) -> None:
-        """Deletes the run, all of it or nothing.
-
-        It is moved together first; where that is begun and not finished, the next
-        start ends it.
-        """
-        kept = (LOCK, DELETED)
-        own = [p for p in self.path.iterdir() if _is_own(p.name) and p.name not in kept]
-        if links := [path.name for path in own if path.is_symlink()]:
-            raise UserError(
-                f"--restart would delete the run in {self.path}, but {links[0]} in it "
-                "is a link; delete the run yourself, or choose another --workdir"
-            )
-        together = self.path / DELETED
-        with files.storage_errors(self.path):
-            together.mkdir(exist_ok=True)
-            try:
-                for path in own:
-                    path.rename(together / path.name)
-            except OSError:
-                for path in together.iterdir():
-                    path.rename(self.path / path.name)
-                together.rmdir()
-                raise
-            shutil.rmtree(together)
-
     def _check_ours(self) -> None:
-        foreign = sorted(p.name for p in self.path.iterdir() if not _is_own(p.name))
+        foreign = sorted(
+            p.name for p in self.path.iterdir() if not run_files.is_own(p.name)
+        )
         if foreign:
             raise UserError(
                 f"workdir {self.path} holds other files ({', '.join(foreign[:3])}) and "
@@ -293,8 +227,3 @@ class Workdir:
         files.write_text(self.path / "flags.txt", flags_text)
         files.write_json(self.path / "versions.json", provenance.versions())
         files.write_json(self._config, config_json.to_dict(config))
-
-
-def _is_own(name: str) -> bool:
-    """Returns whether a file or folder of a workdir may be of a run."""
-    return name in OWN or name.startswith(CURVES)

@@ -8,7 +8,7 @@ import pytest
 from prwn_tf.config import TrainConfig
 from prwn_tf.config_json import from_dict
 from prwn_tf.errors import UserError
-from prwn_tf.training import workdir as workdir_lib
+from prwn_tf.training import run_files
 from prwn_tf.training.workdir import Workdir
 from tests.faults.training_test import minimal
 
@@ -27,7 +27,7 @@ def run(tmp_path) -> pathlib.Path:
 
 
 def names(folder: pathlib.Path) -> set[str]:
-    return {path.name for path in folder.iterdir()} - {workdir_lib.LOCK}
+    return {path.name for path in folder.iterdir()} - {run_files.LOCK}
 
 
 def test_a_link_in_the_run_stays_and_so_does_the_run(run, tmp_path):
@@ -58,8 +58,8 @@ def test_a_disk_that_refuses_keeps_everything(run, monkeypatch):
 
 @pytest.mark.parametrize("moved", [[], ["data.json"], ["data.json", "checkpoints"]])
 def test_a_killed_restart_is_ended_by_the_next_start(run, moved):
-    (run / workdir_lib.DELETED).mkdir()
+    (run / run_files.DELETED).mkdir()
     for name in moved:
-        shutil.move(run / name, run / workdir_lib.DELETED)
+        shutil.move(run / name, run / run_files.DELETED)
     Workdir(run).claim(CONFIG)
     assert names(run) == {"notes.txt"}
