@@ -201,15 +201,14 @@ class Experiment:
         return evaluations
 
     def _calibrate(self) -> Calibration | None:
-        """Stores and returns what the validation classes say of the model's answers."""
-        calibration = None
+        """Stores and returns what is known of how sure the model's answers are."""
+        fitted, path = None, self.workdir.calibration
         if not self.config.learns_validation:
             embeddings = self.embed(self.stores["val"])
             head = self.model.head
-            calibration = fit.fit(self.pools["val"], embeddings, head, self.config)
-        calibration_lib.write(self.workdir.calibration, calibration)
-        print("\n".join(calibration.lines() if calibration else ["uncalibrated"]))
-        return calibration
+            fitted = fit.fit(self.pools["val"], embeddings, head, self.config)
+        print("\n".join(calibration_lib.update(path, fitted)))
+        return calibration_lib.read(path)
 
     def _project(self, embeddings: Embeddings) -> None:
         """Shows validation images, so that nobody is led to choose by those of test."""

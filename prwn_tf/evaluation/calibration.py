@@ -174,6 +174,18 @@ def write(path: pathlib.Path, calibration: Calibration | None) -> None:
         files.write_json(path, calibration.to_dict())
 
 
+def update(path: pathlib.Path, fitted: Calibration | None) -> list[str]:
+    """Stores what a run's own validation classes say, and returns it in lines.
+
+    Where they say nothing, as those that it has learned, what it was given by another
+    run stays.
+    """
+    if fitted is None and path.exists():
+        return [f"the validation classes say nothing, so {path.name} stays"]
+    write(path, fitted)
+    return fitted.lines() if fitted else ["uncalibrated"]
+
+
 def _part(kind: type[K], values: Any, where: str) -> K:
     """Returns a fit or a novelty from JSON, where an interval of NaN is null."""
     if isinstance(values, Mapping) and values.get("interval", 0.0) is None:

@@ -200,6 +200,7 @@ class Workdir:
         self, config: TrainConfig, stores: Mapping[str, ClassStore], flags_text: str
     ) -> None:
         """Writes what the run is; the config last, a sign that the rest is there."""
+        self.calibration.unlink(missing_ok=True)  # of another model
         about_data = dataclasses.asdict(provenance.of(config, stores))
         files.write_json(self._data, about_data)
         self._describe(config, flags_text)

@@ -126,6 +126,14 @@ def test_a_run_claims_nothing_of_classes_that_it_learned(tmp_path, data_dir):
     name = "calibration.json"
     assert (workdir / name).read_bytes() == (like / name).read_bytes()
 
+    # The command may be repeated, and its tests have probabilities from then on.
+    again = program.run("train", *flags)
+    assert again.returncode == 0, again.stderr
+    assert (workdir / name).read_bytes() == (like / name).read_bytes()
+    assert "so calibration.json stays" in again.stdout
+    tests = json.loads((workdir / "result.json").read_text())["test"]
+    assert all(row["temperature"] > 0 for row in tests)
+
 
 def test_a_calibration_of_another_kind_is_refused(finished, data_dir, tmp_path):
     run, other = (shutil.copytree(finished, tmp_path / name) for name in ("run", "b"))

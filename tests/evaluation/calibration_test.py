@@ -106,7 +106,11 @@ def test_it_is_kept_in_a_file(tmp_path):
         calibration_lib.require(path)
     novelty = Novelty("gate", 1, 2.0, -1.5, -0.5, 0.9, 0.97)
     known = Calibration(SPEC, 9, (fit("none", 1),), (novelty,))
-    calibration_lib.write(path, known)
+    assert calibration_lib.update(path, None) == ["uncalibrated"]
+    assert not path.exists()
+    assert calibration_lib.update(path, known) == known.lines()
+    assert calibration_lib.read(path) == known
+    assert calibration_lib.update(path, None)[0].endswith("calibration.json stays")
     assert calibration_lib.read(path) == known
     calibration_lib.write(path, None)
     assert not path.exists()
