@@ -16,12 +16,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from prwn_tf import config_json, files
-from prwn_tf.config import EpisodeSpec
+from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation.curves import sigmoid
 from prwn_tf.evaluation.intervals import plus_minus
+from prwn_tf.settings import COUNT, Choice, Interval
 
 AUTO = "auto"  # the adaptation that did best here
+# What fields may be, and all others: what can be computed with in float32.
+ALLOWED = {
+    "adapt": Choice(ADAPTATIONS),
+    "shot": Interval(COUNT),
+    "temperature": Interval("[1e-30, 1e30]"),
+}
+FINITE = Interval("[-1e30, 1e30]")
+ANEW = "python -m prwn_tf.evaluate --calibrate makes it anew"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,15 +124,13 @@ class Calibration:
             )
         return lines
 
-    def without(self, *adaptations: str) -> "Calibration":
-        """Returns the same without what is known of some adaptations."""
-        return dataclasses.replace(
-            self,
-            fits=tuple(each for each in self.fits if each.adapt not in adaptations),
-            novelties=tuple(
-                each for each in self.novelties if each.adapt not in adaptations
-            ),
+    def without(self, *adaptations: str) -> "Calibration | None":
+        """Returns what is known of other adaptations than some; None if nothing is."""
+        fits, novelties = (
+            tuple(each for each in some if each.adapt not in adaptations)
+            for some in (self.fits, self.novelties)
         )
+        return Calibration(self.spec, self.episodes, fits, novelties) if fits else None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns what JSON can hold."""
@@ -140,16 +147,15 @@ def from_dict(content: Any, where: str) -> Calibration:
         or not all(isinstance(content[name], list | tuple) for name in lists)
         or type(content["episodes"]) is not int
     ):
-        raise UserError(
-            f"{where} holds no calibration; python -m prwn_tf.evaluate --calibrate "
-            "makes it anew"
-        )
-    return Calibration(
-        spec=config_json.from_dict(EpisodeSpec, content["spec"], where),
-        episodes=content["episodes"],
-        fits=tuple(_part(Fit, each, where) for each in content["fits"]),
-        novelties=tuple(_part(Novelty, each, where) for each in content["novelties"]),
+        raise UserError(f"{where} holds no calibration; {ANEW}")
+    if not content["fits"]:
+        raise UserError(f"{where}.fits must hold a fit, found none; {ANEW}")
+    fits, novelties = (
+        tuple(_part(kind, each, f"{where}.{name}") for each in content[name])
+        for name, kind in zip(lists, (Fit, Novelty), strict=True)
     )
+    spec = config_json.from_dict(EpisodeSpec, content["spec"], f"{where}.spec")
+    return Calibration(spec, content["episodes"], fits, novelties)
 
 
 def read(path: pathlib.Path) -> Calibration | None:
@@ -187,10 +193,21 @@ def update(path: pathlib.Path, fitted: Calibration | None) -> list[str]:
 
 
 def _part(kind: type[K], values: Any, where: str) -> K:
-    """Returns a fit or a novelty from JSON, where an interval of NaN is null."""
+    """Returns a fit or a novelty from JSON, if it can be computed with.
+
+    An interval of NaN is null there.
+    """
     if isinstance(values, Mapping) and values.get("interval", 0.0) is None:
-        values = {**values, "interval": math.nan}
-    return config_json.from_dict(kind, values, where)
+        part = _part(kind, {**values, "interval": 0.0}, where)
+        return dataclasses.replace(part, interval=math.nan)
+    part = config_json.from_dict(kind, values, where)
+    for name, value in dataclasses.asdict(part).items():
+        allowed = ALLOWED.get(name, FINITE)
+        if value not in allowed:
+            raise UserError(
+                f"{where}.{name} must be {allowed.demand(value)}, got {value}; {ANEW}"
+            )
+    return part
 
 
 def _between(fits: Sequence[K], adapt: str, shot: float) -> K | None:

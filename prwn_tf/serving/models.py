@@ -67,9 +67,7 @@ class ServedModel:
     @property
     def calibration(self) -> Calibration | None:
         """What validation classes say of its answers; None if it is uncalibrated."""
-        content = self.about.get("calibration")
-        where = f"the description of {self.path}"
-        return None if content is None else calibration.from_dict(content, where)
+        return _calibration(self.about)
 
     @property
     def batch_size(self) -> int:
@@ -187,6 +185,7 @@ def _open_verified(path: pathlib.Path) -> ServedModel:
     where = str(path / manifest.NAME)
     try:
         preprocess = config_json.from_dict(Preprocess, about.get("preprocess"), where)
+        _calibration(about)
     except UserError as error:
         raise UserError(f"{where}: {error}; export the run again") from error
     for name, kind in (("embedding_size", int), ("fingerprint", str)):
@@ -213,6 +212,12 @@ def _open_verified(path: pathlib.Path) -> ServedModel:
                 f"and of its preprocess is {value}; export the run again"
             )
     return ServedModel(path, _on_arrays(embed, saved), preprocess, about)
+
+
+def _calibration(about: dict[str, Any]) -> Calibration | None:
+    """Returns the calibration in the description of a model, if there is one."""
+    content = about.get("calibration")
+    return None if content is None else calibration.from_dict(content, "calibration")
 
 
 def from_model(

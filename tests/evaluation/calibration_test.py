@@ -97,6 +97,7 @@ def test_auto_is_the_best_of_what_helps():
     assert line.endswith("gate +3.00 ± 1.00; auto is gate")
     assert other.endswith("auto is none")
     assert "gate" not in {each.adapt for each in known.without("gate").fits}
+    assert known.without("none", "refine", "gate") is None
 
 
 def test_it_is_kept_in_a_file(tmp_path):
@@ -122,6 +123,7 @@ def test_it_is_kept_in_a_file(tmp_path):
         lambda content: content.pop("fits"),
         lambda content: content.update(fits=[{"adapt": "none"}]),
         lambda content: content.update(fits=3),
+        lambda content: content.update(fits=[]),
         lambda content: content.update(episodes="many"),
         lambda content: content.update(spec=None),
         lambda content: content["fits"][0].update(temperature="warm"),
@@ -139,5 +141,7 @@ def test_a_damaged_file_is_an_error(tmp_path, change):
 
 def test_specs_are_kept_whole():
     unequal = dataclasses.replace(SPEC, balance="dirichlet")
-    content = json.loads(json.dumps(Calibration(unequal, 1, ()).to_dict()))
+    content = json.loads(
+        json.dumps(Calibration(unequal, 1, (fit("none", 1),)).to_dict())
+    )
     assert calibration_lib.from_dict(content, "here").spec == unequal

@@ -163,6 +163,40 @@ def test_numbers_in_the_manifest_of_an_export(exported, tmp_path, name, value, t
 
 
 @pytest.mark.parametrize(
+    ("place", "change", "text"),
+    [
+        ("fits", {"shot": 0}, "fits.shot must be at least 1, got 0"),
+        ("fits", {"shot": -1}, "fits.shot must be at least 1, got -1"),
+        ("fits", {"shot": 2**31}, "fits.shot must be at most"),
+        ("fits", {"temperature": -1.0}, "fits.temperature must be at least"),
+        ("fits", {"temperature": 1e-300}, "fits.temperature must be at least"),
+        ("fits", {"temperature": float("nan")}, "fits.temperature should be of type"),
+        ("fits", {"gain": float("inf")}, "fits.gain must be finite, got inf"),
+        ("fits", {"adapt": "best"}, "fits.adapt must be none, refine, filter or gate"),
+        ("novelties", {"shot": 0}, "novelties.shot must be at least 1, got 0"),
+        ("novelties", {"bias": -1e99}, "novelties.bias must be at least"),
+        ("spec", {"way": 1}, "way must be at least 2, got 1"),
+        ("fits", None, "fits must hold a fit, found none"),
+    ],
+    ids=str,
+)
+def test_calibrations_in_the_manifest_of_an_export(
+    exported, tmp_path, place, change, text
+):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    about = files.read_json(folder / manifest.NAME)
+    about["calibration"] = made.calibration().to_dict()
+    part = about["calibration"][place]
+    if change is None:
+        about["calibration"][place] = []
+    else:
+        (part if place == "spec" else part[0]).update(change)
+    files.write_json(folder / manifest.NAME, about)
+    with pytest.raises(UserError, match=f"{manifest.NAME}: .*{text}.*export the run"):
+        models.open_model(folder)
+
+
+@pytest.mark.parametrize(
     "changes",
     [{"accuracy": "0.5"}, {"accuracy": float("nan")}, {"accuracy": 7.0}, {"way": None}],
 )
