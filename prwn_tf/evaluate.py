@@ -182,17 +182,16 @@ def measure(
     print(f"{trained.name} on {config.dataset}, step {step}, {split} classes")
     print(report.lines(evaluations))
     print("\n".join(report.calibration_lines(evaluations)))
+    for name in ("evaluation_images.csv", "evaluation_strangers.json"):
+        files.remove(output / name)  # of other episodes
     if FLAGS.strangers and known:
         exam = run_pools[split], embeddings, head, known, seed, episodes
         rows = [row for spec in specs for row in fit.measure(*exam, spec)]
         files.write_json(output / "evaluation_strangers.json", rows)
         print(report.stranger_lines(rows))
-    images = output / "evaluation_images.csv"
     if FLAGS.dump_episodes:
         drawn = stores[split], run_pools[split], specs, episodes, seed
-        episode_images.write(images, *drawn)
-    else:
-        files.remove(images)  # of other episodes
+        episode_images.write(output / "evaluation_images.csv", *drawn)
     warning = report.warning(config)
     for text in warning.values():
         logging.warning(text)

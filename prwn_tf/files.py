@@ -98,8 +98,12 @@ def write_bytes(path: pathlib.Path, content: bytes) -> None:
 
 
 def remove(path: pathlib.Path) -> None:
-    """Deletes a file, and what programs left that were killed while they wrote it."""
-    path.unlink(missing_ok=True)
+    """Deletes a file, and what programs left that were killed while they wrote it.
+
+    A folder in its place stays: no program wrote it.
+    """
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
     _remove_abandoned(path)
 
 

@@ -9,6 +9,18 @@ from prwn_tf.errors import UserError
 
 LOCK = ".lock"
 DELETED = ".deleted"
+# What is known of a model at the step that is the last.
+MEASURED = (
+    "result.json",
+    "losses.json",
+    "calibration.json",
+    "episodes.csv",
+    "episodes_summary.json",
+    "evaluation.json",
+    "evaluation_episodes.csv",
+    "evaluation_images.csv",
+    "evaluation_strangers.json",
+)
 OWN = {
     LOCK,
     DELETED,
@@ -22,18 +34,10 @@ OWN = {
     "projector",
     "projector_config.pbtxt",
     "nan_report.json",
-    "losses.json",
     "validation.csv",
-    "result.json",
-    "episodes.csv",
-    "episodes_summary.json",
-    "evaluation.json",
-    "evaluation_episodes.csv",
-    "evaluation_images.csv",
-    "evaluation_strangers.json",
-    "calibration.json",
     "analysis",
     "without_walk",
+    *MEASURED,
 }
 CURVES = "events.out.tfevents."  # how TensorBoard's files begin
 

@@ -217,8 +217,8 @@ class Workdir:
         What was measured at the step that was the last is not of this run any more.
         """
         if config.episodes > step:
-            for path in (self.result, self.losses, self.calibration):
-                path.unlink(missing_ok=True)
+            for name in run_files.MEASURED:
+                files.remove(self.path / name)
             self._describe(config, flags_text)
         else:
             trained = dataclasses.replace(config, episodes=step)

@@ -51,11 +51,13 @@ def test_dumps_the_images_of_every_episode(finished, data_dir, tmp_path):
             assert not classes[0] & classes[3]
 
 
-def test_no_dump_of_earlier_episodes_stays(finished, data_dir, tmp_path):
-    (tmp_path / "evaluation_images.csv").write_text("of other episodes")
+def test_nothing_of_earlier_episodes_stays(finished, data_dir, tmp_path):
+    earlier = tmp_path / "evaluation_images.csv", tmp_path / "evaluation_strangers.json"
+    for path in earlier:
+        path.write_text("of other episodes")
     flags = [f"--workdir={finished}", f"--data_dir={data_dir}", f"--output={tmp_path}"]
     assert program.run("evaluate", *flags, "--eval_episodes=3").returncode == 0
-    assert not (tmp_path / "evaluation_images.csv").exists()
+    assert not [path.name for path in earlier if path.exists()]
 
 
 def test_other_episodes_than_trained_for(finished, data_dir, tmp_path):

@@ -1,8 +1,10 @@
 """What stands in a run's folder is of this run, as it is."""
 
+import dataclasses
+
 import pytest
 
-from prwn_tf import protocols
+from prwn_tf import config_json, files, protocols
 from prwn_tf.config import TrainConfig
 from prwn_tf.training.workdir import Workdir
 
@@ -19,3 +21,23 @@ def test_a_new_run_has_no_calibration_of_another_model(make_store, config, tmp_p
     workdir.describe(config, make_store([2, 2]), "--flags")
     assert workdir.load_config() == config
     assert not workdir.calibration.exists()
+
+
+MEASURED = {
+    *("result.json", "episodes.csv", "losses.json", "calibration.json"),
+    *("evaluation.json", "evaluation_episodes.csv", "evaluation_images.csv"),
+    *("evaluation_strangers.json", "episodes_summary.json"),
+}
+
+
+def test_what_was_measured_goes_where_training_goes_on(config, tmp_path):
+    files.write_json(tmp_path / "config.json", config_json.to_dict(config))
+    for name in (*MEASURED, "validation.csv"):
+        (tmp_path / name).write_text("of the last step")
+    workdir = Workdir(tmp_path)
+    workdir.describe_again(config, config.episodes, "--flags")  # it has ended
+    assert {path.name for path in tmp_path.iterdir()} >= MEASURED
+    longer = dataclasses.replace(config, episodes=config.episodes + 1)
+    workdir.describe_again(longer, config.episodes, "--flags")
+    left = {"config.json", "flags.txt", "validation.csv", "versions.json"}
+    assert {path.name for path in tmp_path.iterdir()} == left
