@@ -82,7 +82,7 @@ def main() -> None:
     cli.load_tensorflow()  # takes seconds, so everything is checked first
     from prwn_tf.serving import export
 
-    draft = make_draft()
+    draft = make_draft(source)
     if isinstance(source, Workdir):
         about = export.export(source.path, output, draft)
     else:
@@ -109,7 +109,7 @@ def check_format() -> None:
         folders.images(cli.path(FLAGS.representative), "representative")
 
 
-def make_draft() -> "Draft":
+def make_draft(source: runs.Source) -> "Draft":
     """Returns what writes the files that were asked for."""
     from prwn_tf.serving import converting, export
 
@@ -118,7 +118,8 @@ def make_draft() -> "Draft":
         return converting.onnx(batch)
     if FLAGS.format == "litert":
         images = FLAGS.representative and cli.path(FLAGS.representative)
-        return converting.litert(batch, images, quantized.comparison(cli.data_dir()))
+        compare = quantized.comparison(source, cli.data_dir())
+        return converting.litert(batch, images, compare)
     return export.saved_model(FLAGS.classes and cli.path(FLAGS.classes))
 
 
@@ -174,8 +175,8 @@ def conversion_lines(about: dict[str, Any]) -> list[str]:
         )
     elif measured is not None:
         lines.append(
-            f"int8: not measured, without test classes of {about['dataset']} in "
-            f"{cli.data_dir()}"
+            f"int8: not measured, without its own test classes of {about['dataset']} "
+            f"in {cli.data_dir()}"
         )
     return lines
 

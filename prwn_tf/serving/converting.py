@@ -42,7 +42,7 @@ def litert(
     def network(content: bytes) -> Network:
         loaded = interpreter.Interpreter(model_content=content)
         run = loaded.get_signature_runner("serving_default")
-        return _in_batches(lambda images: run(images=images)["embeddings"], batch)
+        return in_batches(lambda images: run(images=images)["embeddings"], batch)
 
     def draft(model: ServedModel, folder: pathlib.Path) -> dict[str, Any]:
         saved = _save(model, folder, batch)
@@ -81,7 +81,7 @@ def onnx(batch: int) -> Callable[[ServedModel, pathlib.Path], dict[str, Any]]:
         def run(images: np.ndarray) -> np.ndarray:
             return session.run(["embeddings"], {"images": images})[0]
 
-        about = verified(model, "model.onnx", _in_batches(run, batch))
+        about = verified(model, "model.onnx", in_batches(run, batch))
         files.write_bytes(folder / "model.onnx", content)
         return about | {"format_of_files": "onnx", "batch": batch}
 
@@ -105,6 +105,27 @@ def verified(model: ServedModel, name: str, network: Network) -> dict[str, Any]:
             "SavedModel, and tell us which network it was"
         )
     return {"error": error}
+
+
+def in_batches(run: Network, batch: int) -> Network:
+    """Returns a function of any number of images from one of a fixed number."""
+
+    def network(images: np.ndarray) -> np.ndarray:
+        parts = []
+        for start in range(0, len(images), batch):
+            part = images[start : start + batch]
+            whole = np.resize(part, (batch, *part.shape[1:])).astype(np.float32)
+            answer = np.array(run(whole))
+            if len(answer) != batch:
+                raise UserError(
+                    f"the converted network makes {len(answer)} embeddings of {batch} "
+                    f"images {whole.shape[1:]}; use the SavedModel, and tell us which "
+                    "network it was"
+                )
+            parts.append(answer[: len(part)])
+        return np.concatenate(parts)
+
+    return network
 
 
 def _needed(module: str, package: str, extra: str) -> Any:
@@ -135,20 +156,6 @@ def _save(model: ServedModel, folder: pathlib.Path, batch: int) -> pathlib.Path:
     saved = folder.with_name(f"{folder.name}_network")
     model.signatures.save_functions(saved, {"serving_default": function})
     return saved
-
-
-def _in_batches(run: Network, batch: int) -> Network:
-    """Returns a function of any number of images from one of a fixed number."""
-
-    def network(images: np.ndarray) -> np.ndarray:
-        parts = []
-        for start in range(0, len(images), batch):
-            part = images[start : start + batch]
-            whole = np.resize(part, (batch, *part.shape[1:])).astype(np.float32)
-            parts.append(np.array(run(whole)[: len(part)]))
-        return np.concatenate(parts)
-
-    return network
 
 
 def _images(model: ServedModel, folder: pathlib.Path) -> np.ndarray:

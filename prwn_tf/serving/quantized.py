@@ -8,7 +8,9 @@ import numpy as np
 
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
+from prwn_tf.runs import Source
 from prwn_tf.serving.models import ServedModel
+from prwn_tf.training.workdir import Workdir
 
 WAY, SHOT, QUERIES = 5, 1, 5
 EPISODES, CLASSES, IMAGES = 1000, 60, 20  # of the test split, and images of a class
@@ -19,23 +21,22 @@ Network = Callable[[np.ndarray], np.ndarray]
 Comparison = Callable[[ServedModel, Network], dict[str, Any]]
 
 
-def comparison(data_dir: pathlib.Path) -> Comparison:
+def comparison(source: Source, data_dir: pathlib.Path) -> Comparison:
     """Returns what compares a model and a network on the model's own test classes.
 
-    Where they are not prepared, nothing is compared.
+    Where they are not prepared, or others are by now, nothing is compared.
     """
 
     def compare(model: ServedModel, network: Network) -> dict[str, Any]:
-        dataset = model.about.get("dataset")
-        directory = catalog.location(str(dataset), data_dir)
-        if not catalog.is_prepared(directory):
+        store = _own_test_classes(source, data_dir)
+        if store is None:
             return {}
-        images = _test_images(catalog.open_prepared(dataset, data_dir)["test"])
+        images = _test_images(store)
         before, after = (
             accuracy(embed(images.reshape(-1, *images.shape[2:])), *images.shape[:2])
             for embed in (model.embed, network)
         )
-        return {"dataset": dataset, "before": before, "after": after}
+        return {"dataset": model.about["dataset"], "before": before, "after": after}
 
     return compare
 
@@ -58,6 +59,19 @@ def accuracy(embeddings: np.ndarray, classes: int, images: int) -> float:
         nearest = np.square(queries).sum(axis=-1).argmin(axis=-1)  # [N, q]
         right.append(np.mean(nearest == np.arange(way)[:, None]))
     return float(np.mean(right))
+
+
+def _own_test_classes(source: Source, data_dir: pathlib.Path) -> ClassStore | None:
+    """Returns the test classes of the data that a run is of, if they are there."""
+    if not isinstance(source, Workdir):
+        return None
+    config = source.load_config()
+    if not catalog.is_prepared(catalog.location(config.dataset, data_dir)):
+        return None
+    stores = catalog.open_prepared(config.dataset, data_dir)
+    test = stores["test"]
+    fits = source.is_of(config, stores) and test.image_shape == config.image_shape
+    return test if fits else None
 
 
 def _test_images(store: ClassStore) -> np.ndarray:

@@ -184,17 +184,22 @@ class Workdir:
         return config_json.from_dict(Provenance, content, str(self._data))
 
     def check_data(self, config: TrainConfig, stores: Mapping[str, ClassStore]) -> None:
-        """Raises if the run in this folder, if there is one, is of other data.
+        """Raises if the run in this folder, if there is one, is of other data."""
+        if not self.is_of(config, stores):
+            now = provenance.of(config, stores)
+            raise UserError(
+                f"the run in {self.path} is of other data: of {self.provenance()}, "
+                f"while {stores['train'].path.parent} holds {now}; prepare the former "
+                "again, or give another --data_dir or --workdir"
+            )
+
+    def is_of(self, config: TrainConfig, stores: Mapping[str, ClassStore]) -> bool:
+        """Returns whether a run with a config may be of some data.
 
         Runs that were given away do not say what they are of, and take any.
         """
-        was, now = self.provenance(), provenance.of(config, stores)
-        if was is not None and was.sha256 != now.sha256:
-            raise UserError(
-                f"the run in {self.path} is of other data: of {was}, while "
-                f"{stores['train'].path.parent} holds {now}; prepare the former again, "
-                "or give another --data_dir or --workdir"
-            )
+        was = self.provenance()
+        return was is None or was.sha256 == provenance.of(config, stores).sha256
 
     def describe(
         self, config: TrainConfig, stores: Mapping[str, ClassStore], flags_text: str

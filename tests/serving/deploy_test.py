@@ -1,6 +1,8 @@
 """Exports for other programs: classes by name, LiteRT and ONNX files."""
 
+import dataclasses
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -9,11 +11,14 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf import files
+from prwn_tf.data import catalog
 from prwn_tf.errors import UserError
 from prwn_tf.serving import answers, converting, quantized
 from prwn_tf.serving import export as export_lib
 from prwn_tf.serving.answers import NamedClasses
 from prwn_tf.serving.classifier import FewShotClassifier
+from prwn_tf.training import provenance
+from prwn_tf.training.workdir import Workdir
 from tests.cli import program
 from tests.serving import made
 
@@ -140,13 +145,43 @@ def test_a_network_is_verified(color_model):
 
 
 def test_accuracy_before_and_after(calibrated, data_dir, tmp_path):
-    compare = quantized.comparison(data_dir)
+    run = Workdir(calibrated.path)
+    compare = quantized.comparison(run, data_dir)
     measured = compare(calibrated, calibrated.embed)
     assert measured["dataset"] == "glyphs"
     assert measured["before"] == measured["after"] > 0.3
     spoiled = compare(calibrated, lambda images: np.zeros((len(images), 8)))
     assert spoiled["after"] == pytest.approx(0.2)  # all alike: the first of five
-    assert quantized.comparison(tmp_path)(calibrated, calibrated.embed) == {}
+    untrained = run.load_config()
+    for source, place in ((run, tmp_path), (untrained, data_dir)):
+        compare = quantized.comparison(source, place)
+        assert compare(calibrated, calibrated.embed) == {}
+
+
+def test_nothing_is_measured_on_other_data(
+    calibrated, color_model, data_dir, make_store, tmp_path
+):
+    run = Workdir(shutil.copytree(calibrated.path, tmp_path / "run"))
+    config = run.load_config()
+    known = provenance.of(config, catalog.open_prepared("glyphs", data_dir))
+    for sha256 in (known.sha256, "of others"):
+        is_of = dataclasses.replace(known, sha256=sha256)
+        files.write_json(run.path / "data.json", dataclasses.asdict(is_of))
+        measured = quantized.comparison(run, data_dir)(calibrated, calibrated.embed)
+        assert bool(measured) == (sha256 == known.sha256)
+    make_store([6, 6, 6], shape=(16, 16, 3), name="folder")
+    given_away = Workdir(color_model.path)  # with images of 32 pixels
+    compare = quantized.comparison(given_away, tmp_path)
+    assert compare(color_model, color_model.embed) == {}
+
+
+def test_a_network_makes_an_embedding_of_each_image():
+    images = np.arange(5.0).reshape(5, 1, 1, 1)
+    network = converting.in_batches(lambda batch: batch[:, 0, 0], 2)
+    assert network(images).ravel().tolist() == [0, 1, 2, 3, 4]
+    quarters = converting.in_batches(lambda batch: np.repeat(batch, 4, axis=0), 2)
+    with pytest.raises(UserError, match=r"makes 8 embeddings of 2 images \(1, 1, 1\)"):
+        quarters(images)
 
 
 @pytest.mark.slow
