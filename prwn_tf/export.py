@@ -170,7 +170,7 @@ def conversion_lines(about: dict[str, Any]) -> list[str]:
         before, after = (100 * measured[name] for name in ("before", "after"))
         lines.append(
             f"int8: {after:.2f} where float32 has {before:.2f} ({measured['dataset']}, "
-            f"test classes, {quantized.WAY}-way {quantized.SHOT}-shot, the same "
+            f"test classes, {measured['way']}-way {quantized.SHOT}-shot, the same "
             f"{quantized.EPISODES:,} episodes)"
         )
     elif measured is not None:

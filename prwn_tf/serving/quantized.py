@@ -36,7 +36,12 @@ def comparison(source: Source, data_dir: pathlib.Path) -> Comparison:
             accuracy(embed(images.reshape(-1, *images.shape[2:])), *images.shape[:2])
             for embed in (model.embed, network)
         )
-        return {"dataset": model.about["dataset"], "before": before, "after": after}
+        return {
+            "dataset": model.about["dataset"],
+            "way": min(WAY, len(images)),
+            "before": before,
+            "after": after,
+        }
 
     return compare
 
