@@ -46,6 +46,7 @@ _WITHOUT = (
 )
 _WITH = (
     Cell("PRWN", "prwn_distractors", "none", {1: (97.76, 0.11)}),
+    Cell("PRWN, trained 20-way (ours)", "prwn_distractors_20way", "none", {}),
     Cell("PRWN, trained without them", "prwn", "none", {}),
     # Trained on labelled images alone, it is the same model as above.
     Cell("PN + semi-supervised inference", "pn", "refine", {1: (95.08, 0.09)}),
@@ -72,6 +73,12 @@ _WITH = (
         {1: (97.86, 0.22)},
     ),
     Cell(
+        "PRWN, trained 20-way (ours), + semi-supervised inference",
+        "prwn_distractors_20way",
+        "refine",
+        {},
+    ),
+    Cell(
         "PRWN, trained without them, + semi-supervised inference",
         "prwn",
         "refine",
@@ -86,6 +93,12 @@ _WITH = (
         "prwn_distractors",
         "filter",
         {1: (99.04, 0.18)},
+    ),
+    Cell(
+        "PRWN, trained 20-way (ours), + semi-supervised inference + filter",
+        "prwn_distractors_20way",
+        "filter",
+        {},
     ),
     Cell(
         "PRWN, trained without them, + semi-supervised inference + filter",
@@ -157,7 +170,7 @@ TABLES = DatasetTables(
     flagfiles="flags/omniglot",
     notes=pathlib.Path(__file__).with_name("omniglot_notes.md"),
     # With a generator a row takes several times as long: one label split of each.
-    rows=(*_ROWS, "metagan", "metagan_walk"),
+    rows=(*_ROWS, "metagan", "metagan_walk", "prwn_distractors_20way"),
     tables=(
         Table("Without distractors", 0, _WITHOUT),
         Table("With distractors", DISTRACTORS, _WITH),
