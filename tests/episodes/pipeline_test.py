@@ -2,7 +2,7 @@ import numpy as np
 import tensorflow as tf
 
 from prwn_tf.config import EpisodeSpec
-from prwn_tf.episodes import pipeline, pools
+from prwn_tf.episodes import pipeline, plan, pools
 
 SPEC = EpisodeSpec(way=3, shot=2, query=1, unlabeled=2, distractors=1)
 
@@ -24,6 +24,17 @@ def test_pixels_are_those_of_the_plan(make_store):
         clean = episode.unlabeled[:6, 0, 0, 0].numpy().reshape(3, 2)
         np.testing.assert_array_equal(clean, classes)
         assert not set(episode.unlabeled[6:, 0, 0, 0].numpy()) & set(classes[:, 0])
+
+
+def test_nothing_has_to_be_awaited_at_the_end(make_store):
+    # What tunes a dataset can be asleep for a minute when a training is to end.
+    store = make_store([9, 8, 9, 7])["train"]
+    pool = pools.whole(store, "train")
+    for dataset in (
+        pipeline.episodes(store, pool, SPEC, seed=0, start=0, stop=20),
+        plan.plans(pool, SPEC, seed=0, episodes=20).batch(5),
+    ):
+        assert dataset.options().autotune.enabled is False
 
 
 def test_starts_anywhere(make_store):
