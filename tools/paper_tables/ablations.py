@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = "ablations"
 MEASURED = "evaluation.json"
-# All are PRWN, so they have its colour.
-ADAPTATIONS = {"none": METHODS["PRWN"], "refine": METHODS["PRWN"]._replace(dashes=":")}
+ADAPTATIONS = ("none", "refine")
 KEPT = ("config.json", "versions.json", "validation.csv", MEASURED)
 
 
@@ -104,7 +103,7 @@ def _lines(
         if tests:
             cells = (markdown.measured(tests.get(adapt)) for adapt in ADAPTATIONS)
             training = f"`{name}`{_precision(output / FOLDER / name)}"
-            yield (f"`--{factor.flag}`", f"{value:g}", *cells, training)
+            yield (f"`--{factor.flag}`", factor.written(value), *cells, training)
 
 
 def _precision(training: pathlib.Path) -> str:
@@ -155,11 +154,14 @@ def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "F
     rows = -(-len(curves) // columns)
     figure = figures.new_figure(figures.PAGE, 0.7 + 1.7 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    own = METHODS[ablation.label]
+    looks = {"none": own, "refine": own._replace(dashes=":")}
     for axes, (factor, points) in zip(panels.ravel(), curves.items(), strict=False):
-        for adapt, style in ADAPTATIONS.items():
+        for adapt, style in looks.items():
             _draw_points(axes, style, f"--adapt={adapt}", points[adapt])
         axes.axvline(factor.own, color="0.45", lw=1, ls=(0, (1, 2)))
         axes.set(xlabel=factor.title)
+        axes.locator_params(axis="x", nbins=4)  # more run into one another
     for axes in panels.ravel()[len(curves) :]:
         axes.set_axis_off()
     for axes in panels[:, 0]:

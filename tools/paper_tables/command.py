@@ -99,7 +99,7 @@ class Command:
     ) -> None:
         """Makes what tests of released rows are missing, and draws the ablations."""
         for name in wanted:
-            for task in self.tables.evaluations.get(name, ()):
+            for task in self.tables.further_tests(name):
                 _test(output / name, task, runs, data_dir)
         for name in ablations.missing(self.tables, output):
             ablations.release(output / name, output / ablations.FOLDER / name, data_dir)

@@ -6,7 +6,7 @@ add its name to `rows`, and the cells that it answers to `tables`.
 
 import dataclasses
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 
@@ -55,12 +55,18 @@ class HigherWays(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """A setting that is varied alone: a panel in the figure of an ablation."""
+    """A setting that is varied alone: a panel in the figure of an ablation.
+
+    Attributes:
+        own: what the row itself has.
+        written: returns a value as the flag takes it.
+    """
 
     title: str
     flag: str
-    own: float  # what the row itself has
+    own: float
     others: tuple[float, ...]
+    written: Callable[[float], str] = "{:g}".format
 
 
 class Ablation(NamedTuple):
@@ -94,7 +100,7 @@ class Ablation(NamedTuple):
         trainings = {self.base: length} if self.episodes else {}
         for factor in self.factors:
             for value in factor.others:
-                changed = [f"--{factor.flag}={value:g}"]
+                changed = [f"--{factor.flag}={factor.written(value)}"]
                 trainings[self.name(factor, value)] = [*length, *changed]
         return trainings
 
@@ -204,6 +210,16 @@ class DatasetTables:
             for row in self.spread
             for seed in self.seeds
         }
+
+    def splits(self, row: str) -> tuple[str, ...]:
+        """Returns the names of a row's trainings, one for each label split."""
+        seeds = self.seeds if row in self.spread else ()
+        return (row, *(repeated_name(row, seed) for seed in seeds))
+
+    def further_tests(self, name: str) -> tuple[Mapping[str, int], ...]:
+        """Returns how a training is tested beside its own test, as its row is."""
+        row, _ = self._repeats.get(name, (name, None))
+        return self.evaluations.get(row, ())
 
     @property
     def analyzed(self) -> set[str]:

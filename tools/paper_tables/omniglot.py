@@ -131,7 +131,10 @@ _ROWS = (
     "cluster_kmeans_distractors",
     "masked_kmeans_distractors",
     "pn_all",
+    "prwn_distractors_20way",
     "pn_vat",
+    "metagan",
+    "metagan_walk",
 )
 _ABLATIONS = (
     Ablation(
@@ -160,6 +163,19 @@ _ABLATIONS = (
             Factor("ways in training", "train_way", 5, (20,)),
         ),
     ),
+    Ablation(
+        "pn_all",
+        "PN_all",
+        (
+            Factor(
+                "episodes between halvings of the rate",
+                "halve_at",
+                2000,
+                (4000,),
+                written=lambda every: ",".join(map(str, range(every, 20_000, every))),
+            ),
+        ),
+    ),
 )
 
 TABLES = DatasetTables(
@@ -169,8 +185,7 @@ TABLES = DatasetTables(
     "downloaded",
     flagfiles="flags/omniglot",
     notes=pathlib.Path(__file__).with_name("omniglot_notes.md"),
-    # With a generator a row takes several times as long: one label split of each.
-    rows=(*_ROWS, "metagan", "metagan_walk", "prwn_distractors_20way"),
+    rows=_ROWS,
     tables=(
         Table("Without distractors", 0, _WITHOUT),
         Table("With distractors", DISTRACTORS, _WITH),

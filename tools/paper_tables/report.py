@@ -6,10 +6,11 @@ Only the prose of its notes is written by hand.
 import itertools
 import pathlib
 import statistics
+from collections.abc import Iterator
 from typing import Any
 
 from paper_tables import ablations, inference, markdown, sections
-from paper_tables.description import Cell, DatasetTables, Table, repeated_name
+from paper_tables.description import Cell, DatasetTables, Table
 from paper_tables.results import Results
 
 from prwn_tf import files, protocols
@@ -67,22 +68,29 @@ def _cells(results: Results, table: Table) -> str:
     columns = [
         f"{shot}-shot {name}" if len(shots) > 1 else name
         for shot in shots
-        for name in ("paper", "ours", "difference")
+        for name in _columns(results.tables)
     ]
     return markdown.table(("model", *columns, "run", "`--adapt`"), lines)
 
 
+def _columns(tables: DatasetTables) -> tuple[str, ...]:
+    """Returns what a table says of each shot."""
+    splits = ("label splits",) if tables.spread else ()
+    return ("paper", "ours", "difference", *splits)
+
+
 def _compared(
     results: Results, cell: Cell, distractors: int, shot: int
-) -> tuple[str, str, str]:
-    """Returns the paper's accuracy, ours, and the difference."""
+) -> Iterator[str]:
+    """Yields the paper's accuracy, ours, the difference, and that of all splits."""
     published = cell.paper.get(shot)
-    paper = markdown.percent(*published) if published else "–"
+    yield markdown.percent(*published) if published else "–"
     entry = results.test(cell.row, cell.adapt, distractors, shot)
-    gap = ""
-    if entry and published:
-        gap = f"{100 * entry['accuracy'] - published[0]:+.2f}"
-    return paper, markdown.measured(entry), gap
+    yield markdown.measured(entry)
+    both = entry and published
+    yield f"{100 * entry['accuracy'] - published[0]:+.2f}" if both else ""
+    if results.tables.spread:
+        yield _deviation(_of_splits(results, cell, distractors, shot))
 
 
 def _runs(results: Results) -> str:
@@ -135,28 +143,31 @@ def _evaluation(tables: DatasetTables, row: str, tests: list[dict[str, Any]]) ->
 
 
 def _spread(results: Results) -> str:
-    """Returns the accuracies of the same rows with other seeds, and their spread."""
+    """Returns the accuracies of the same rows with other seeds."""
     tables = results.tables
-    several = len(tables.shots) > 1
     lines = []
-    for row in tables.spread:
-        names = (row, *(repeated_name(row, seed) for seed in tables.seeds))
-        if not any(map(results.result, names[1:])):
-            continue
-        crowd = results.distractors(row)
-        for shot, adapt in itertools.product(tables.shots, ("none", "refine")):
-            entries = [results.test(name, adapt, crowd, shot) for name in names]
-            cells = map(markdown.measured, entries)
-            kind = (row, *([shot] if several else []), adapt)
-            lines.append((*kind, *cells, _deviation(entries)))
+    for table, shot in itertools.product(tables.tables, tables.shots):
+        for cell in table.cells:
+            entries = _of_splits(results, cell, table.distractors, shot)
+            if any(entries[1:]):
+                cells = map(markdown.measured, entries)
+                lines.append((cell.title, table.title, shot, cell.adapt, *cells))
     seeds = [f"seed {seed}" for seed in (0, *tables.seeds)]
-    header = ("run", *(["shot"] if several else []), "`--adapt`", *seeds)
-    return markdown.table((*header, "mean ± deviation of splits"), lines)
+    return markdown.table(("model", "episodes", "shot", "`--adapt`", *seeds), lines)
+
+
+def _of_splits(
+    results: Results, cell: Cell, distractors: int, shot: int
+) -> list[dict[str, Any] | None]:
+    """Returns the tests of a cell's trainings, one for each label split."""
+    names = results.tables.splits(cell.row)
+    return [results.test(name, cell.adapt, distractors, shot) for name in names]
 
 
 def _deviation(entries: list[dict[str, Any] | None]) -> str:
-    """Returns the mean of some tests and their standard deviation, in per cent."""
+    """Returns the mean of tests and their standard deviation (%), and their number."""
     accuracies = [100 * entry["accuracy"] for entry in entries if entry]
     if len(accuracies) < 2:
         return ""
-    return markdown.percent(statistics.mean(accuracies), statistics.stdev(accuracies))
+    mean, deviation = statistics.mean(accuracies), statistics.stdev(accuracies)
+    return f"{markdown.percent(mean, deviation)} ({len(accuracies)})"

@@ -218,7 +218,8 @@ class Study:
             dataset = tf.data.Dataset.range(count).map(
                 plan, num_parallel_calls=tf.data.AUTOTUNE
             )
-            plans[key] = list(dataset.batch(CHUNK, drop_remainder=True))
+            chunks = dataset.batch(CHUNK, drop_remainder=True)
+            plans[key] = list(plan_lib.as_written(chunks))
         return plans
 
     def _trainer(self, config: TrainConfig) -> Trainer:
