@@ -3,6 +3,7 @@
 Parts of the package and of the user are named alike, "module:Class".
 """
 
+import gc
 import hashlib
 import importlib
 import os
@@ -59,10 +60,13 @@ def load_tensorflow() -> None:
     """Imports TensorFlow without its greeting of a dozen lines.
 
     Its C++ part writes to standard error while it loads, whatever the log level says;
-    if the import fails, what it wrote is shown.
+    if the import fails, what it wrote is shown. Nothing that it makes is garbage, so
+    none is looked for meanwhile.
     """
     if "tensorflow" in sys.modules:
         return
+    collecting = gc.isenabled()
+    gc.disable()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     kept = os.dup(2)
@@ -79,3 +83,5 @@ def load_tensorflow() -> None:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+            if collecting:
+                gc.enable()

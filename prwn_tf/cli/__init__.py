@@ -5,6 +5,7 @@ Nothing here loads TensorFlow, so that --help and mistakes are answered at once.
 
 import errno
 import functools
+import gc
 import os
 import pathlib
 import signal
@@ -16,9 +17,8 @@ from absl import app, flags, logging
 from prwn_tf import files
 from prwn_tf.cli import flagfiles, parse, streams
 from prwn_tf.errors import Stopped, StorageError, UserError, is_out_of_memory
-from prwn_tf.imports import load_tensorflow
+from prwn_tf.imports import load_tensorflow as import_tensorflow
 
-__all__ = ["data_dir", "exit_code", "failed", "load_tensorflow", "path", "run"]
 FLAGS = flags.FLAGS
 OUT_OF_MEMORY = (
     "there is not enough memory; lower --train_way or --train_unlabeled, prepare the "
@@ -50,6 +50,16 @@ def run(
         if output.error is not None and code in (0, 1):  # 1 is how absl ends --helpfull
             code = _unheard(output.error)
     sys.exit(code)
+
+
+def load_tensorflow() -> None:
+    """Imports TensorFlow, over which the garbage collector then passes.
+
+    It stays until the program ends. To look through its million objects again and
+    again, and at the end once more, takes a second or two.
+    """
+    import_tensorflow()
+    gc.freeze()
 
 
 def _unheard(error: OSError) -> int:
