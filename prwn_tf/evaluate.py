@@ -145,8 +145,7 @@ def check_calibration(config: TrainConfig, path: pathlib.Path) -> None:
         )
     if FLAGS.calibrate_from and not config.learns_validation and path.exists():
         raise UserError(
-            f"--calibrate_from would replace {path}, which validation classes that "
-            "the model has not learned have told; leave it out"
+            f"--calibrate_from would replace {path}; leave it out, or delete that file"
         )
 
 
@@ -168,8 +167,7 @@ def measure(
     split, head, embed = FLAGS.split, model.head, Embedder(model)
     if FLAGS.calibrate:
         fitted = fit.fit(run_pools["val"], embed(stores["val"]), head, config)
-        calibration.write(calibration_path, fitted)
-        print("\n".join(fitted.lines() if fitted else ["uncalibrated"]))
+        print("\n".join(calibration.update(calibration_path, fitted)))
     known = calibration.read(calibration_path)
     seed = config.eval_seed if FLAGS.eval_seed is None else FLAGS.eval_seed
     episodes = FLAGS.eval_episodes or config.eval_episodes

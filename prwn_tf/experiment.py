@@ -208,7 +208,7 @@ class Experiment:
             head = self.model.head
             fitted = fit.fit(self.pools["val"], embeddings, head, self.config)
         print("\n".join(calibration_lib.update(path, fitted)))
-        return calibration_lib.read(path)
+        return fitted or calibration_lib.read(path)
 
     def _project(self, embeddings: Embeddings) -> None:
         """Shows validation images, so that nobody is led to choose by those of test."""

@@ -50,8 +50,10 @@ class NotebookModel(keras.Model):
 
     def get_compile_config(self) -> dict[str, Any]:
         """Returns what Keras knows of the training, and the head's own optimizer."""
+        known = super().get_compile_config()
         own = keras.saving.serialize_keras_object(self.head_optimizer)
-        return super().get_compile_config() | {"head_optimizer": own}
+        # Of nothing, Keras would make a model that is compiled with RMSprop.
+        return known | {"head_optimizer": own} if known else {}
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
         """Compiles a loaded model as it was, with the variables of all optimizers."""

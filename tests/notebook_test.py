@@ -71,6 +71,13 @@ def test_a_saved_model_is_the_same_again(tmp_path, encoder):
     assert again.image_shape == (16, 16, 1)
 
 
+def test_a_model_that_was_never_compiled_stays_so(tmp_path):
+    model = FewShotModel(Conv4(4), PrototypeHead())
+    model.build((None, 16, 16, 1))
+    model.save(tmp_path / "mine.keras")
+    assert not keras.saving.load_model(tmp_path / "mine.keras").compiled
+
+
 def test_a_saved_model_goes_on_as_it_was_trained(tmp_path):
     model = FewShotModel(Conv4(4), Feat(), resplits=3, seed=7)
     model.build((None, 16, 16, 1))

@@ -49,7 +49,7 @@ def measure(training_step: Callable[..., Callable[[], object]]) -> list[Row]:
     """Returns a row for every value of every factor: episodes and images a second.
 
     Args:
-        training_step: sizes of an episode -> a step, as in `benchmark`.
+        training_step: sizes of an episode -> a step, as in `benchmark_steps`.
     """
     rows: list[Row] = []
     for factor, value in tqdm.tqdm(list(_points()), desc="curves", disable=None):

@@ -109,7 +109,10 @@ def walk(root: pathlib.Path, exclude: Sequence[pathlib.Path] = ()) -> Iterator[F
 
 def shown(path: str | os.PathLike[str]) -> str:
     """Returns a path as text that can be printed and stored, whatever its bytes."""
-    return plain(os.fsencode(path).decode("utf-8", "replace"))
+    try:
+        return plain(os.fsencode(path).decode("utf-8", "replace"))
+    except UnicodeEncodeError:  # no name of a file here: a label, or a manifest's
+        return plain(os.fspath(path))
 
 
 def listed(names: Collection[str], most: int = MAX_LISTED) -> str:

@@ -15,6 +15,9 @@ from prwn_tf.encoders.base import Encoder
 from prwn_tf.encoders.policy import policy_scope
 from prwn_tf.errors import UserError
 
+# What layers of Keras and of keras_hub call the share that they drop.
+DROP_RATES = {"rate", "drop_prob"}
+
 
 class Backbone(Encoder):
     """A network of keras.applications or keras_hub, averaged over its last map.
@@ -103,9 +106,9 @@ class Backbone(Encoder):
         first = learners[-int(number)] if number else len(layers)
         for layer in layers[:first]:
             layer.trainable = False  # batch norm then takes its averages
-            for part in layer._flatten_layers():  # blocks of keras_hub have dropout
-                if isinstance(part, keras.layers.Dropout):
-                    part.rate = 0.0
+            for part in layer._flatten_layers():  # blocks of keras_hub drop inside
+                for name in DROP_RATES & vars(part).keys():
+                    setattr(part, name, 0.0)
 
 
 def _leaves(model: keras.Model) -> Iterator[keras.layers.Layer]:

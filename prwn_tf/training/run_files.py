@@ -21,6 +21,7 @@ MEASURED = (
     "evaluation_images.csv",
     "evaluation_strangers.json",
 )
+ANALYSIS = "analysis"
 OWN = {
     LOCK,
     DELETED,
@@ -35,7 +36,7 @@ OWN = {
     "projector_config.pbtxt",
     "nan_report.json",
     "validation.csv",
-    "analysis",
+    ANALYSIS,
     "without_walk",
     *MEASURED,
 }
@@ -57,6 +58,13 @@ def remove_leftovers(folder: pathlib.Path) -> None:
     for path in leftovers:
         logging.warning("removing %s, left by a killed run", path)
         path.unlink()
+
+
+def remove_measured(folder: pathlib.Path) -> None:
+    """Removes all that was measured of another model, or at another step."""
+    for name in MEASURED:
+        files.remove(folder / name)
+    shutil.rmtree(folder / ANALYSIS, ignore_errors=True)
 
 
 def delete(folder: pathlib.Path) -> None:

@@ -205,7 +205,7 @@ class Workdir:
         self, config: TrainConfig, stores: Mapping[str, ClassStore], flags_text: str
     ) -> None:
         """Writes what the run is; the config last, a sign that the rest is there."""
-        self.calibration.unlink(missing_ok=True)  # of another model
+        run_files.remove_measured(self.path)
         about_data = dataclasses.asdict(provenance.of(config, stores))
         files.write_json(self._data, about_data)
         self._describe(config, flags_text)
@@ -222,8 +222,7 @@ class Workdir:
         What was measured at the step that was the last is not of this run any more.
         """
         if config.episodes > step:
-            for name in run_files.MEASURED:
-                files.remove(self.path / name)
+            run_files.remove_measured(self.path)
             self._describe(config, flags_text)
         else:
             trained = dataclasses.replace(config, episodes=step)

@@ -84,6 +84,11 @@ def test_other_manifests_are_files_like_any(tmp_path, content):
     }
 
 
+def test_names_that_no_file_here_could_have_can_be_shown(monkeypatch):
+    monkeypatch.setattr(os, "fsencode", lambda name: name.encode("latin-1"))
+    assert tree.shown("日本") == "日本"
+
+
 def test_names_of_any_bytes_can_be_shown(tmp_path):
     name = os.fsdecode(b"caf\xe9")
     assert tree.shown(name) == "caf\ufffd"

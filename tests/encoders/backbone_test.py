@@ -146,9 +146,21 @@ class Block(keras.layers.Layer):
     def __init__(self):
         super().__init__()
         self.dense, self.drop = keras.layers.Dense(4), keras.layers.Dropout(0.5)
+        self.branch = DropPath()
 
     def call(self, images, training=False):
-        return self.drop(self.dense(images), training=training)
+        return self.branch(self.drop(self.dense(images), training=training))
+
+
+class DropPath(keras.layers.Layer):
+    """One of the layers of keras_hub that drop whole images."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop_prob = 0.2
+
+    def call(self, images):
+        return images
 
 
 def test_nothing_is_dropped_inside_of_a_frozen_layer(monkeypatch):
@@ -159,6 +171,7 @@ def test_nothing_is_dropped_inside_of_a_frozen_layer(monkeypatch):
     monkeypatch.setattr(networks, "build", lambda name, shape: made)
     built(trainable="last:1")
     assert (first.drop.rate, last.drop.rate) == (0, 0.5)
+    assert (first.branch.drop_prob, last.branch.drop_prob) == (0, 0.2)
 
 
 def test_more_layers_than_there_are():

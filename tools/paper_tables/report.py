@@ -75,7 +75,7 @@ def _cells(results: Results, table: Table) -> str:
 
 def _columns(tables: DatasetTables) -> tuple[str, ...]:
     """Returns what a table says of each shot."""
-    splits = ("label splits",) if tables.spread else ()
+    splits = ("mean ± deviation of label splits",) if tables.spread else ()
     return ("paper", "ours", "difference", *splits)
 
 

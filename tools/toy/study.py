@@ -74,8 +74,8 @@ class Data:
     def _plan(self, split: str) -> plan_lib.Plan:
         """Plans all test episodes of a split."""
         pools = pools_lib.whole(self.stores[split], split)
-        plan = plan_lib.planner(pools, self.spec, seed=0)
-        return next(iter(tf.data.Dataset.range(EPISODES).map(plan).batch(EPISODES)))
+        plans = plan_lib.plans(pools, self.spec, seed=0, episodes=EPISODES)
+        return next(iter(plans.batch(EPISODES)))
 
     def labels(self, ratio: float, seed: int) -> Pools:
         """Draws which training points have labels."""
@@ -214,12 +214,8 @@ class Study:
         plans = {}
         for key, count in steps.items():
             spec, ratio, seed = key
-            plan = plan_lib.planner(self._data.labels(ratio, seed), spec, seed)
-            dataset = tf.data.Dataset.range(count).map(
-                plan, num_parallel_calls=tf.data.AUTOTUNE
-            )
-            chunks = dataset.batch(CHUNK, drop_remainder=True)
-            plans[key] = list(plan_lib.as_written(chunks))
+            planned = plan_lib.plans(self._data.labels(ratio, seed), spec, seed, count)
+            plans[key] = list(planned.batch(CHUNK, drop_remainder=True))
         return plans
 
     def _trainer(self, config: TrainConfig) -> Trainer:

@@ -105,7 +105,12 @@ def _skipped(
     else:
         # A table may name files that the tree has not.
         rest = source.without(itertools.chain(*paths_of.values()))
-        untold = {"images without a label": rest.image_count}
+        labeled = sum(map(len, paths_of.values()))
+        used = sum(len(raw.images) for raw in classes)
+        untold = {
+            "images without a label": rest.image_count,
+            "images of classes that the list does not name": labeled - used - small,
+        }
     return {
         tree.NOT_IMAGES: source.other_count,
         **untold,

@@ -36,6 +36,21 @@ def refused(source, message, **options):
     assert "\n" not in str(caught.value)
 
 
+def test_labelled_images_of_classes_that_a_list_leaves_out_are_counted(tmp_path):
+    source = made.class_folders(tmp_path, NAMES[:7])
+    paths_of = {
+        name: [str(source / name / f"{index}.png") for index in range(3)]
+        for name in NAMES[:7]
+    }
+    splits = ["train", "train", "val", "val", "test", "test"]
+    split_of = dict(zip(NAMES, splits, strict=False))
+    plan = described(source, paths_of=paths_of, split_of=split_of)
+    left_out = {"images of classes that the list does not name": 3}
+    assert counted(plan.skipped) == left_out
+    whole = described(source, paths_of=paths_of)
+    assert counted(whole.skipped) == {}
+
+
 def test_classes_are_held_out(tmp_path):
     splits = names_in(described(made.class_folders(tmp_path, NAMES)))
 
