@@ -14,6 +14,7 @@ and at its end its exit code and core-seconds, a line each.
 import atexit
 import contextlib
 import ctypes
+import gc
 import importlib
 import os
 import pickle
@@ -36,9 +37,12 @@ LARGEST = 2**18  # bytes of a request
 def load(names: list[str]) -> None:
     """Imports modules; of one that is missing, the programs will complain."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    gc.disable()
     for name in names:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    gc.freeze()  # or each child would copy what it looks through
+    gc.enable()
 
 
 def adopt_orphans() -> None:
