@@ -152,7 +152,8 @@ def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "F
     """Draws accuracy against each setting; the row's own value has a line."""
     columns = min(4, len(curves))
     rows = -(-len(curves) // columns)
-    figure = figures.new_figure(figures.PAGE, 0.7 + 1.7 * rows)
+    width = figures.PAGE if columns > 1 else figures.COLUMN
+    figure = figures.new_figure(width, 0.7 + 1.7 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
     own = METHODS[ablation.label]
     looks = {"none": own, "refine": own._replace(dashes=":")}
