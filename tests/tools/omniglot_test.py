@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,6 +87,18 @@ def test_other_label_splits_are_shown_beside_the_first(output):
     assert f"| PRWN | {splits} | [prwn](omniglot/prwn) | none |" in text
     own = "98.11 ± 0.12 | 98.12 ± 0.12 | 98.16 ± 0.12"
     assert f"| PRWN | Without distractors | 1 | none | {own} |" in text
+
+
+def test_a_row_that_learned_the_validation_classes_is_not_calibrated(
+    tmp_path, monkeypatch
+):
+    row = ROOT / "results/omniglot/pn_all_train_val"
+    assert not (row / "calibration.json").exists()
+    (tmp_path / row.name).mkdir()
+    for name in ("config.json", "result.json"):
+        shutil.copyfile(row / name, tmp_path / row.name / name)
+    monkeypatch.setattr(inference, "cli", None)  # it would load TensorFlow
+    inference.measure(omniglot.TABLES, tmp_path, tmp_path)
 
 
 def test_other_label_splits_are_tested_as_their_row():

@@ -15,6 +15,7 @@ from paper_tables.results import Results
 
 from prwn_tf import cli, files
 from prwn_tf.evaluation.intervals import half_width
+from prwn_tf.training.workdir import Workdir
 
 if TYPE_CHECKING:
     from paper_tables.subjects import Examined
@@ -52,8 +53,11 @@ def _is_missing(output: pathlib.Path, row: str) -> bool:
 
 
 def _is_uncalibrated(output: pathlib.Path, row: str) -> bool:
-    released = (output / row / "result.json").exists()
-    return released and not (output / row / "calibration.json").exists()
+    """Returns whether validation classes could tell how sure a row is, and did not."""
+    workdir = Workdir(output / row)
+    if not workdir.result.exists() or workdir.calibration.exists():
+        return False
+    return not workdir.load_config().learns_validation
 
 
 def _measured(tables: DatasetTables, examined: "Examined") -> dict[str, Any]:
