@@ -148,6 +148,7 @@ def set_determinism(config: TrainConfig) -> None:
         tf.config.experimental.enable_op_determinism()
 
 
+@functools.cache
 def _compiler_error() -> str | None:
     """Returns why XLA cannot compile here, if so: a GPU needs parts of CUDA."""
     try:
