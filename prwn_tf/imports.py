@@ -65,13 +65,13 @@ def load_tensorflow() -> None:
     """
     if "tensorflow" in sys.modules:
         return
-    collecting = gc.isenabled()
-    gc.disable()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as greeting:
         os.dup2(greeting.fileno(), 2)
+        collecting = gc.isenabled()
+        gc.disable()
         try:
             import tensorflow as tf
 
