@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from prwn_tf.serving import export as export_lib
-from prwn_tf.serving import models
+from prwn_tf.serving import folders, models, predictions
 from prwn_tf.serving.classifier import FewShotClassifier
+from prwn_tf.serving.gallery import page
 from tests.serving import made
+from tests.serving.pages import HOSTILE
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +75,24 @@ def unlabeled(images):
 @pytest.fixture
 def fitted(model, support):
     return FewShotClassifier(model).fit(*support)
+
+
+@pytest.fixture(scope="session")
+def shown(calibrated, tmp_path_factory):
+    """The page of three classes, one of them with a hostile name, as `predict` does."""
+    folder = tmp_path_factory.mktemp("shown")
+    names = ("ant", "<b>bee<b>", "cat")
+    drawn = {name: 255 - made.drawings(index) for index, name in enumerate(names)}
+    made.write_folders(folder / "support", {k: v[:2] for k, v in drawn.items()})
+    made.write_folders(folder / "query", {k: v[2:9] for k, v in drawn.items()})
+    made.write_folders(folder / "unlabeled", {k: v[9:13] for k, v in drawn.items()})
+    (folder / "query" / HOSTILE.replace("/", "_")).write_bytes(b"<html>")
+    made_predictions = predictions.predict(
+        calibrated,
+        folders.support(folder / "support"),
+        folders.images(folder / "query", "query"),
+        folders.images(folder / "unlabeled", "unlabeled"),
+        adapt="filter",
+    )
+    page.write(folder / "gallery.html", made_predictions, calibrated, HOSTILE)
+    return folder / "gallery.html"
