@@ -45,6 +45,7 @@ FLOW = (
 RANK = {room: rank for rank, rooms in enumerate(FLOW) for room in rooms}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TOOLS = sorted((ROOT / "tools").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
 def room(path: pathlib.Path) -> str:
@@ -78,7 +79,7 @@ def test_imports_point_backwards(path):
 
 
 @pytest.mark.parametrize(
-    "path", [*MODULES, *TOOLS], ids=lambda path: str(path.relative_to(ROOT))
+    "path", [*MODULES, *TOOLS, *TESTS], ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_a_file_holds_one_idea_and_a_function_fits_on_a_screen(path):
     text = path.read_text(encoding="utf-8")

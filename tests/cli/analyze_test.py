@@ -9,16 +9,20 @@ import pytest
 from prwn_tf.config import ADAPTATIONS
 from tests.cli import program
 
+LABELS = ["PRWN (prwn)", "PRWN (other)"]
 
-@pytest.mark.slow  # each has its own test in tests/analysis/, and this all together
-def test_all_analyses_of_two_runs(finished, data_dir, tmp_path):
-    other = shutil.copytree(finished, tmp_path / "other")
+
+@pytest.fixture(scope="module")
+def analyzed(finished, data_dir, tmp_path_factory):
+    """What all analyses print of a run and of its copy, and the folder they write."""
+    folder = tmp_path_factory.mktemp("analyzed")
+    other = shutil.copytree(finished, folder / "other")
     result = program.run(
         "analyze",
         f"--workdir={finished}",
         f"--workdir={other}",
         f"--data_dir={data_dir}",
-        f"--output={tmp_path / 'out'}",
+        f"--output={folder / 'out'}",
         "--ways=2,5",
         "--eval_episodes=10",
         "--walk_steps=3",
@@ -26,49 +30,62 @@ def test_all_analyses_of_two_runs(finished, data_dir, tmp_path):
         "--unlabeled=2",
     )
     assert result.returncode == 0, result.stderr
-    output = tmp_path / "out"
+    return result.stdout, folder / "out"
+
+
+# Each analysis has its own test in tests/analysis/; these are of all together.
+
+
+@pytest.mark.slow
+def test_every_view_and_way_of_two_runs_is_written(analyzed):
+    _, output = analyzed
     landing = list(csv.DictReader((output / "landing.csv").open()))
-    labels = ["PRWN (prwn)", "PRWN (other)"]
-    views = 4 * ([labels[0]] * 4 + [labels[1]] * 4)
+    views = 4 * ([LABELS[0]] * 4 + [LABELS[1]] * 4)
     assert [row["run"] for row in landing] == views
     assert {row["way"] for row in landing} == {"5", "20"}
     ways = json.loads((output / "ways.json").read_text())
     assert [row["way"] for row in ways["rows"]] == [2, 5, 2, 5]
     assert ways["rows"][0]["query"] == 14  # as the run was tested
     assert ways["rows"][0]["unlabeled"] == 2  # as asked
-    assert [row["gain"] for row in ways["relative_gain"]] == [0, 0]  # a copy
+    points = list(csv.DictReader((output / "embedding.csv").open()))
+    assert len(points) == 2 * (5 * 20 + 5)
+    assert len(json.loads((output / "scale.json").read_text())["rows"]) == 2
+    calibration = json.loads((output / "calibration.json").read_text())
+    assert [row["adapt"] for row in calibration["rows"]] == 2 * [*ADAPTATIONS]
+    assert all(row["temperature"] > 0 for row in calibration["rows"])
+    assert {row["when"] for row in calibration["bins"]} == {"before", "after"}
+
+
+@pytest.mark.slow
+def test_a_run_and_its_copy_differ_in_nothing(analyzed):
+    _, output = analyzed
+    ways = json.loads((output / "ways.json").read_text())
+    assert [row["gain"] for row in ways["relative_gain"]] == [0, 0]
+    pairs = json.loads((output / "pairs.json").read_text())["differences"]
+    assert {row["difference"] for row in pairs} == {0}
+    assert {row["distractors"] for row in pairs} == {0, 5}
     consistency = json.loads((output / "consistency.json").read_text())
     losses = {
         (row["run"], row["scale"], row["share"]): row["vat_loss"]
         for row in consistency["rows"]
     }
     assert len(losses) == 2 * 2 * 2
-    first, second = (losses[label, "common", 0.5] for label in labels)
+    first, second = (losses[label, "common", 0.5] for label in LABELS)
     assert first == pytest.approx(second, rel=1e-4)
-    assert first > losses[labels[0], "common", 0.1] > 0
-    points = list(csv.DictReader((output / "embedding.csv").open()))
-    assert len(points) == 2 * (5 * 20 + 5)
-    assert len(json.loads((output / "scale.json").read_text())["rows"]) == 2
-    pairs = json.loads((output / "pairs.json").read_text())["differences"]
-    assert {row["difference"] for row in pairs} == {0}  # a copy
-    assert {row["distractors"] for row in pairs} == {0, 5}
-    calibration = json.loads((output / "calibration.json").read_text())
-    assert [row["adapt"] for row in calibration["rows"]] == 2 * [*ADAPTATIONS]
-    assert all(row["temperature"] > 0 for row in calibration["rows"])
-    assert {row["when"] for row in calibration["bins"]} == {"before", "after"}
-    for name in (
-        "training",
-        "landing",
-        "ways",
-        "consistency",
-        "embedding",
-        "calibration",
-    ):
-        assert name in result.stdout.splitlines()
-        for kind in ("svg", "pdf"):
-            assert (output / f"{name}.{kind}").exists()
-        assert (output / f"{name}.png").stat().st_size < 100_000
-    assert "numbers and figures are in" in result.stdout.splitlines()[-1]
+    assert first > losses[LABELS[0], "common", 0.1] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["training", "landing", "ways", "consistency", "embedding", "calibration"]
+)
+def test_every_figure_is_named_and_drawn(analyzed, name):
+    said, output = analyzed
+    assert name in said.splitlines()
+    for kind in ("svg", "pdf"):
+        assert (output / f"{name}.{kind}").exists()
+    assert (output / f"{name}.png").stat().st_size < 100_000
+    assert "numbers and figures are in" in said.splitlines()[-1]
 
 
 def test_one_analysis_leaves_the_others_out(finished, data_dir, tmp_path):

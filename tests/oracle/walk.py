@@ -176,12 +176,8 @@ def walk_losses(
             walker -= decay**t * log_return / classes
             landing[t] += np.exp(log_return) / classes
             if t < steps:
-                log_position = np.array(
-                    [
-                        metric.log_sum_exp(log_position + log_wander[:, k])
-                        for k in range(points)
-                    ]
-                )
+                came = [log_position + log_wander[:, k] for k in range(points)]
+                log_position = np.array([metric.log_sum_exp(each) for each in came])
     return float(walker), float(visit), landing
 
 
