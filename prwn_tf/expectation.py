@@ -11,8 +11,9 @@ from typing import NamedTuple
 from prwn_tf import dataset_names, files, released
 
 SHAPE = (84, 84, 3)  # of the images that were tried
-MANY_CLASSES = 64  # as many as the released model has learned
-MODEL = "photos-conv4"
+MANY_CLASSES = 64  # as many as the model that was tried has learned
+TRIED = "encoder of photos-conv4"  # the classifier that the released model begins with
+BEST = "photos-resnet"  # of the released models, by results/photos
 
 
 class Way(NamedTuple):
@@ -23,8 +24,10 @@ class Way(NamedTuple):
 
 
 WAYS = {
-    "frozen": Way(f"{MODEL} as it is", f"no training, prwn predict --model={MODEL}"),
-    "further": Way(f"{MODEL} trained further", "add --flagfile=photos/finetune.flags"),
+    "frozen": Way(
+        f"{TRIED}, as is", f"no training; better still, prwn predict --model={BEST}"
+    ),
+    "further": Way("the same, trained further", "add --flagfile=photos/finetune.flags"),
     "scratch": Way("random weights, trained", "train from random weights"),
 }
 

@@ -39,8 +39,8 @@ def test_it_prints_the_digits_of_the_table(tmp_path, monkeypatch):
     assert expectation.lines(9, 21) == [
         "photographs, by results/own_photos: 8 classes of 20 images taught this of",
         "five new classes, 1 and 5 examples of each:",
-        "  photos-conv4 as it is          38 % and 52 %",
-        "  photos-conv4 trained further   37 % and 53 %",
+        "  encoder of photos-conv4, as is 38 % and 52 %",
+        "  the same, trained further      37 % and 53 %",
         "  random weights, trained        30 % and 39 %",
         "the best of them: add --flagfile=photos/finetune.flags",
     ]

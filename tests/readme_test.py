@@ -46,7 +46,7 @@ def run(folder: pathlib.Path, code: str) -> str:
 def folder(tmp_path_factory, data_dir) -> pathlib.Path:
     """Where a reader is: sketches, a run and its export, images in folders, glyphs."""
     place = tmp_path_factory.mktemp("reader")
-    made.write_run(place / "runs/mine")
+    made.write_run(place / "runs/mine", calibrated=True)
     export.export(place / "runs/mine", place / "exported/mine")
     for name, some in {"examples": slice(2), "more": slice(2, 8), "new": [9]}.items():
         for label in range(2):

@@ -25,7 +25,7 @@ from prwn_tf.config import (
 )
 from prwn_tf.errors import UserError
 from prwn_tf.own import OwnPart, is_own, own_part
-from prwn_tf.settings import MAX_INT, Interval, Settings
+from prwn_tf.settings import MAX_INT, Choice, Interval, Settings
 
 OF_TASK = ("eval_episodes", "eval_seed")  # settings of a run that describe its task
 DATA_DIR = os.environ.get("PRWN_DATA_DIR", "~/.cache/prwn_tf")  # unless a flag says
@@ -250,6 +250,9 @@ def _define(
     """Defines the flag of a setting; unset, it takes the published value."""
     _note(name, group, field)
     within, kind = field.metadata["within"], settings.kind(group, field)
+    if kind is not str and isinstance(within, Choice) and within:
+        few = "One" if kind in (int, float) else "Any"
+        text = f"{text} {few} of {', '.join(map(str, within))}."
     if kind is bool:
         flags.DEFINE_boolean(name, None, text)
     elif kind is int and isinstance(within, Interval):

@@ -64,9 +64,7 @@ _IMAGES = ("image_size", "fit", "unlabeled_source", "skip_bad_images", "replace"
 _SPLIT = ("hold_out", "seed", "class_splits")
 # Kind of data set -> the options that apply to it.
 KINDS: dict[str, tuple[str, ...]] = {
-    "glyphs": (),
-    "spiral": (),
-    "gaussian_circles": (),
+    **dict.fromkeys(catalog.DRAWN_DATASETS, ()),
     "omniglot": ("source",),
     "mini": ("source", *_IMAGES, "allow_partial"),
     "tiered": ("source", *_IMAGES, "allow_partial"),

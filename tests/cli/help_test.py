@@ -37,6 +37,12 @@ def test_help_has_the_symbols_and_the_defaults_of_what_is_asked(shown):
     assert "<" not in text.partition("WHAT TO LEARN")[2]  # absl's lists of choices
 
 
+def test_all_choices_are_shown_of_lists_and_numbers_too(shown):
+    text = " ".join(shown.split())
+    for choices in ("One of glyphs,", "Any of crop, flip, color.", "One of 640, 512."):
+        assert choices in text
+
+
 def test_help_of_what_cannot_be_is_still_help():
     result = program.run("train", "--walk_weight=-1", "--lr=3", "--help")
     assert result.returncode == 0
