@@ -10,7 +10,7 @@ import tensorflow as tf
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError, first_line
 from prwn_tf.model import FewShotModel
-from prwn_tf.training import checkpoint_files, weights
+from prwn_tf.training import checkpoint_files, others, weights
 
 KEPT = {"last": 3, "best": 1}
 
@@ -125,27 +125,11 @@ class Checkpoints:
 
 
 def _parts(model: FewShotModel) -> dict[str, tf.train.Checkpoint]:
-    """Returns everything of a model that a run needs to go on, by name.
-
-    `tf.train.Checkpoint` follows attributes, and does not see into Keras 3's lists, nor
-    the random state of a Dropout. What it misses is kept by its place among the model's
-    variables: Keras counts the names of layers up, so they are not the same twice.
-    """
+    """Returns everything of a model that a run needs to go on, by name."""
     optimizers = {group.name: group.optimizer for group in model.optimizer_groups}
-    parts = {"model": model, **optimizers}
-    seen = _tracked(parts)
-    missing = {
-        f"variable_{place}": variable
-        for place, variable in enumerate(_variables(model))
-        if id(variable) not in seen
-    }
-    return parts | ({"others": tf.train.Checkpoint(**missing)} if missing else {})
-
-
-def _tracked(parts: dict[str, tf.train.Checkpoint]) -> set[int]:
-    """Returns which objects a checkpoint of some parts would hold."""
-    state = tf.train.Checkpoint(**parts)
-    return {id(each) for each in tf.train.TrackableView(state).descendants()}
+    # Its optimizer sees what it trains, but who reads the model for use has none.
+    layers = [model.encoder, model.head, *model.regularizers]
+    return {"model": model, **optimizers, **others.missed(layers, model.variables)}
 
 
 def _variables(model: FewShotModel) -> list[keras.Variable]:

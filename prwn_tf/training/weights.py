@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from prwn_tf import files
 from prwn_tf.errors import StorageError, UserError, first_line, is_out_of_memory
+from prwn_tf.training import others
 from prwn_tf.training.checkpoint_files import place, steps
 
 MAX_REASON = 150  # characters of TensorFlow's words, which may list all variables
@@ -39,7 +40,10 @@ class Restored(NamedTuple):
 
 def restore_encoder(checkpoint: pathlib.Path, encoder: keras.Model) -> None:
     """Reads an encoder of the same architecture from a run's checkpoint, all of it."""
-    state = tf.train.Checkpoint(model=tf.train.Checkpoint(encoder=encoder))
+    state = tf.train.Checkpoint(
+        model=tf.train.Checkpoint(encoder=encoder),
+        **others.missed([encoder], encoder.variables, wanted=encoder.weights),
+    )
     try:
         read = state.read(str(checkpoint))
         read.expect_partial().assert_existing_objects_matched()
@@ -65,7 +69,7 @@ def refresh(model: keras.Model) -> None:
     Keras' Normalization computes with copies of its variables, and a checkpoint does
     not tell it.
     """
-    for layer in tf.train.TrackableView(model).descendants():
+    for layer in model._flatten_layers():  # Keras names no public way into lists
         if isinstance(layer, keras.layers.Normalization) and layer.variables:
             layer.finalize_state()
 
@@ -119,5 +123,10 @@ def save(directory: pathlib.Path, model: keras.Model, select: str, step: int) ->
 
 def _parts(model: keras.Model) -> tf.train.Checkpoint:
     """Returns what answers at test time, as a run's checkpoints name it."""
-    parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)
-    return tf.train.Checkpoint(model=parts)
+    # Not the random state of a Dropout, which has nothing to do with an answer.
+    layers = [model.encoder, model.head]
+    wanted = [*model.encoder.weights, *model.head.weights]
+    return tf.train.Checkpoint(
+        model=tf.train.Checkpoint(encoder=model.encoder, head=model.head),
+        **others.missed(layers, model.variables, wanted),
+    )
