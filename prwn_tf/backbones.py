@@ -50,6 +50,7 @@ class BackboneConfig(EncoderPart):
         "wrote.",
         flag="encoder_weights",
         training_only=True,
+        inherited=True,
     )
     trainable: str = setting(
         "all",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import cli, files, protocols, runs
+from prwn_tf import cli, config_json, files, protocols, runs
 from prwn_tf.cli import dataset, define, read
 from prwn_tf.config import ADAPTATIONS, RIVALS, EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
@@ -118,11 +118,14 @@ def main() -> None:
     if FLAGS.calibrate or FLAGS.calibrate_from:
         check_calibration(config, fitted)
         files.check_writable(fitted.parent)
+    if not isinstance(source, Workdir):
+        claim_calibration(fitted, config)
     if FLAGS.calibrate_from:
         like = runs.calibration_of_like(cli.path(FLAGS.calibrate_from), config)
         calibration.write(fitted, like)
     elif not FLAGS.calibrate and (AUTO in adaptations or FLAGS.strangers):
-        calibration.require(fitted)
+        asked = f"--adapt={AUTO}" if AUTO in adaptations else "--strangers"
+        calibration.require(fitted, asked)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import build
@@ -222,7 +225,30 @@ def output_folder(source: runs.Source) -> pathlib.Path:
 
 def calibration_file(source: runs.Source, output: pathlib.Path) -> pathlib.Path:
     """Returns where a calibration is kept: with its run, or else with the rows."""
-    return (source if isinstance(source, Workdir) else Workdir(output)).calibration
+    if isinstance(source, Workdir):
+        return source.calibration
+    if Workdir(output).has_config:
+        raise UserError(
+            f"--output={output} holds a run, whose own rows and calibration those of "
+            f"{FLAGS.model} would replace; give another folder"
+        )
+    return Workdir(output).calibration
+
+
+def claim_calibration(path: pathlib.Path, config: TrainConfig) -> None:
+    """Has the calibration in a folder be of one network of Keras, and of no other."""
+    owner = path.with_name("calibration_of.json")
+    known = files.read_json(owner) if owner.exists() else None
+    if known and config_json.from_dict(TrainConfig, known, str(owner)) == config:
+        return
+    if FLAGS.calibrate or FLAGS.calibrate_from:
+        calibration.write(path, None)
+        files.write_json(owner, config_json.to_dict(config))
+    elif path.exists():
+        raise UserError(
+            f"{path} is not of {FLAGS.model} with these weights on {config.dataset}; "
+            "give another --output, or --calibrate to replace it"
+        )
 
 
 def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:

@@ -161,6 +161,11 @@ def _check_images(config: TrainConfig) -> None:
         size = config.backbone.size
         backbones.check_images(config.encoder, size, config.image_shape)
     smallest = min(config.image_shape[:2])
+    if config.augment and smallest == 1:  # spiral, gaussian_circles
+        raise UserError(
+            f"--augment changes images, and {config.dataset} has points of a plane; "
+            "leave it out"
+        )
     parts = {f"--encoder={config.encoder}": (config.encoder, "use --encoder=mlp")}
     for name in config.terms:
         flag = f"--{config.part(name).name}_weight"
@@ -189,11 +194,13 @@ def architecture(config: TrainConfig) -> str:
 
 
 def with_encoder(config: TrainConfig, other: TrainConfig) -> TrainConfig:
-    """Returns a config whose encoder computes what another's does."""
+    """Returns a config whose encoder computes what another's does, and is its heir."""
     if other.encoder in other.own:
         return config  # code that the flags have to name
     name = backbones.part_name(other.encoder)
-    settings = dataclasses.replace(config.part(name), **_shaping(other))
+    settings = dataclasses.replace(
+        config.part(name), **_shaping(other), **inherited(other)
+    )
     changes = {"encoder": other.encoder, "channels": other.channels, name: settings}
     return dataclasses.replace(config, **changes)
 
@@ -205,6 +212,16 @@ def _shaping(config: TrainConfig) -> dict[str, Any]:
         field.name: getattr(settings, field.name)
         for field in (dataclasses.fields(settings) if settings else ())
         if not field.metadata.get("training_only")
+    }
+
+
+def inherited(config: TrainConfig) -> dict[str, Any]:
+    """Returns what a run that begins with a config's encoder takes over besides."""
+    settings = config.part(config.encoder)
+    return {
+        field.name: getattr(settings, field.name)
+        for field in (dataclasses.fields(settings) if settings else ())
+        if field.metadata.get("inherited")
     }
 
 

@@ -1,6 +1,7 @@
 """Where the first weights of a run come from, if another run trained them."""
 
 import dataclasses
+from pathlib import Path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Origin:
 
     def __bool__(self) -> bool:
         return bool(self.sha256)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the checkpoint is still where it lay."""
+        return Path(self.workdir, f"{self.checkpoint}.index").exists()
 
     def __str__(self) -> str:
         labels = f"{100 * self.label_ratio:.3g} % of the labels of {self.dataset}"

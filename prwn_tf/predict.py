@@ -228,12 +228,9 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
 
 def novelty_line(predictions: "Predictions") -> str:
     """Returns how many images are probably of none of the classes."""
+    if reason := predictions.classifier.unsaid():
+        return reason
     threshold = predictions.classifier.threshold_
-    if threshold != threshold:
-        return (
-            "the model is uncalibrated, so it cannot tell what is none of the classes; "
-            "python -m prwn_tf.evaluate --calibrate on its data changes that"
-        )
     novel = sum(each.novel for each in predictions.queries)
     return (
         f"{novel} of them probably none of the classes (none_of_these above "

@@ -16,6 +16,7 @@ import dataclasses
 import pathlib
 import signal
 import sys
+from typing import Any
 
 from absl import flags
 
@@ -116,6 +117,11 @@ def main() -> None:
     directory = catalog.location(FLAGS.dataset, cli.data_dir())
     if not FLAGS.verify:
         _prepare()
+    elif given := [f"--{name}" for name in _given()]:
+        raise UserError(
+            f"--verify only checks what is prepared, and {', '.join(given)} would have "
+            "no effect; leave it out, or leave --verify out: preparing verifies too"
+        )
     elif not catalog.is_prepared(directory):
         raise UserError(
             f"there is nothing to verify: {directory} is not a prepared data set"
@@ -150,15 +156,17 @@ def _prepare() -> None:
         plan.write()
 
 
+def _given() -> dict[str, Any]:
+    """Returns the options of a preparation that the flags have, by name."""
+    names = (field.name for field in dataclasses.fields(preparation.Options))
+    return {name: FLAGS[name].value for name in names if FLAGS[name].value is not None}
+
+
 def _options() -> preparation.Options:
     """Returns what the flags say of the preparation."""
-    values = {
-        field.name: FLAGS[field.name].value
-        for field in dataclasses.fields(preparation.Options)
-    }
-    for name in ("source", "labels", "unlabeled_source", "tfds_dir"):
-        if values[name] is not None:
-            values[name] = cli.path(values[name])
+    values = _given()
+    for name in values.keys() & {"source", "labels", "unlabeled_source", "tfds_dir"}:
+        values[name] = cli.path(values[name])
     return preparation.Options(**values)
 
 

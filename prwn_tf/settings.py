@@ -69,6 +69,7 @@ def setting(
     methods: tuple[str, ...] = (),
     may_change: bool = False,
     training_only: bool = False,
+    inherited: bool = False,
     symbol: str = "",
     also: tuple[str, ...] = (),
 ) -> Any:
@@ -83,6 +84,7 @@ def setting(
         may_change: whether a resumed run may change it: length, logging or device.
         training_only: whether an encoder with another value still computes the same
             from the same weights, outside of training.
+        inherited: whether a run that begins with another's encoder has its value.
         symbol: what the paper calls it.
         also: what other libraries call it.
     """
@@ -96,6 +98,7 @@ def setting(
         "methods": methods,
         "may_change": may_change,
         "training_only": training_only,
+        "inherited": inherited,
         "also": (*([symbol] if symbol else []), *also),
     }
     return dataclasses.field(default=default, metadata=metadata)

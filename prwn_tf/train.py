@@ -66,7 +66,7 @@ def main() -> None:
         print(configured.flagfile(config))
         return
     comparing, workers = _comparing(config), cluster.from_environment(config.strategy)
-    workdir = Workdir(cli.path(FLAGS.workdir or default_workdir(config)))
+    workdir = read.workdir(config)
     with workdir.taken() if workers.is_chief else contextlib.nullcontext():
         stores = catalog.open_prepared(config.dataset, cli.data_dir())
         config = _with_origin(pools.fitted(config, stores), workdir, stores)
@@ -77,6 +77,8 @@ def main() -> None:
         if FLAGS.restart and workers.workers == 1:  # refused before anything is deleted
             replicas = _replicas(config, workers)
         if workers.is_chief:
+            if comparing:
+                _check_comparison(config, workdir)
             _claim(config, workdir, stores)
             if not workdir.has_config:  # a run that goes on has its weights
                 print(end=_advice(config, stores["train"]))
@@ -182,6 +184,16 @@ def _comparing(config: TrainConfig) -> bool:
     return wanted and config.walk.weight > 0
 
 
+def _check_comparison(config: TrainConfig, workdir: Workdir) -> None:
+    """Raises if the run without the walk needs first weights that are gone."""
+    origin = config.init_from
+    if origin and not _inside(workdir).has_config and not origin.is_there:
+        raise UserError(
+            f"--init_from={origin.workdir} is gone, and the run without the walk has "
+            "still to begin with it; bring it back, or leave that run out: --nocompare"
+        )
+
+
 def _comparison(
     config: TrainConfig,
     workdir: Workdir,
@@ -227,15 +239,6 @@ def _plain_method(config: TrainConfig) -> str:
     head = methods.METHODS[config.method].head
     every = methods.METHODS.items()
     return next(name for name, m in every if m.head == head and not m.terms)
-
-
-def default_workdir(config: TrainConfig) -> str:
-    """Returns a folder for each task, so that different runs do not meet."""
-    test = config.test
-    name = f"{config.dataset}-{config.method}-{test.way}way-{test.shot}shot"
-    if test.distractors:
-        name += f"-{test.distractors}distractors"
-    return f"runs/{name}-seed{config.seed}"
 
 
 if __name__ == "__main__":

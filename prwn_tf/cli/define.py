@@ -6,6 +6,7 @@ A flag of a setting follows from where the setting is declared.
 import dataclasses
 import itertools
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -221,6 +222,8 @@ def own_parts(names: Iterable[str]) -> dict[str, OwnPart]:
         return {name: own_part(name) for name in names if is_own(name)}
     except UserError as error:
         sys.exit(cli.failed(error))
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
 
 
 def _part_names(arguments: Sequence[str]) -> Iterator[str]:

@@ -58,8 +58,22 @@ def train_config() -> TrainConfig:
         head=FLAGS.head,
         label_ratio=given.get("label_ratio"),
     )
-    base = _with_encoder(protocols.protocol(task))
-    config = dataclasses.replace(
+    base = protocols.protocol(task)
+    config = _with_flags(base, own, given)
+    if (run := _of_encoder(config)) is not None:
+        theirs = run.load_config()
+        config = _with_flags(methods.with_encoder(base, theirs), own, given)
+        _check_inherited(config, theirs)
+    methods.check(config)
+    _check_used(config)
+    return config
+
+
+def _with_flags(
+    base: TrainConfig, own: Mapping[str, OwnPart], given: Mapping[str, Any]
+) -> TrainConfig:
+    """Returns a config with those changes that flags ask for."""
+    return dataclasses.replace(
         base,
         train=_changed(base.train, "train_"),
         optimizer=_changed(base.optimizer),
@@ -70,19 +84,38 @@ def train_config() -> TrainConfig:
             name: FLAGS[name].value for name in ("encoder", "head") if FLAGS[name].value
         },
     )
-    methods.check(config)
-    _check_used(config)
-    return config
 
 
-def _with_encoder(base: TrainConfig) -> TrainConfig:
-    """Returns settings whose encoder is that of --init_from, if a run is there."""
+def _of_encoder(config: TrainConfig) -> Workdir | None:
+    """Returns the run of --init_from, or one that has begun with it and outlives it."""
     if "init_from" not in FLAGS or not FLAGS.init_from:
-        return base
-    run = Workdir(released.model(cli.path(FLAGS.init_from)))
-    if not run.has_config and FLAGS.workdir:  # one that has begun outlives its origin
-        run = Workdir(cli.path(FLAGS.workdir))
-    return methods.with_encoder(base, run.load_config()) if run.has_config else base
+        return None
+    runs = Workdir(released.model(cli.path(FLAGS.init_from))), workdir(config)
+    return next((run for run in runs if run.has_config), None)
+
+
+def _check_inherited(config: TrainConfig, theirs: TrainConfig) -> None:
+    """Raises if a flag asks for what --init_from decides, and for another value."""
+    settings = config.part(config.encoder)
+    if config.encoder != theirs.encoder:
+        return  # which cannot be, for another reason
+    for name, value in methods.inherited(theirs).items():
+        if getattr(settings, name) != value:
+            fields = type(settings).flags().items()
+            flag = next(flag for flag, field in fields if field.name == name)
+            raise UserError(
+                f"--{flag} has no effect here: --init_from brings its own, {value}; "
+                "leave it out"
+            )
+
+
+def workdir(config: TrainConfig) -> Workdir:
+    """Returns the folder of a run: --workdir, or one for each task."""
+    test = config.test
+    name = f"{config.dataset}-{config.method}-{test.way}way-{test.shot}shot"
+    if test.distractors:
+        name += f"-{test.distractors}distractors"
+    return Workdir(cli.path(FLAGS.workdir or f"runs/{name}-seed{config.seed}"))
 
 
 def source() -> Source:

@@ -101,11 +101,13 @@ class Calibration:
         """Returns the adaptation that "auto" means.
 
         That is the most accurate of those that gain more than their interval on
-        "none", at the nearest number of shots; without any, "none" itself.
+        "none", at the nearest number of shots; without any, "none" itself, if it is
+        among them.
         """
         near = min({fit.shot for fit in self.fits}, key=lambda n: _apart(n, shot))
         fits = [fit for fit in self.fits if fit.shot == near]
-        helpful = {f.adapt: f.accuracy for f in fits if f.gain > f.interval}
+        alone = all(fit.adapt != "none" for fit in fits)
+        helpful = {f.adapt: f.accuracy for f in fits if alone or f.gain > f.interval}
         return max(helpful, key=helpful.get, default="none")
 
     def lines(self) -> list[str]:
@@ -163,13 +165,37 @@ def read(path: pathlib.Path) -> Calibration | None:
     return from_dict(files.read_json(path), str(path)) if path.exists() else None
 
 
-def require(path: pathlib.Path) -> None:
-    """Raises unless a run says in its file what "auto" means."""
+def require(path: pathlib.Path, asked: str) -> None:
+    """Raises unless there is the file of a calibration, which a flag needs."""
     if read(path) is None:
         raise UserError(
-            f"--adapt={AUTO} is what did best on validation classes, and there is no "
-            f"{path} to say that; python -m prwn_tf.evaluate --calibrate makes it"
+            f"{asked} looks at what validation classes say, and there is no {path} "
+            "that has it; python -m prwn_tf.evaluate --calibrate makes it"
         )
+
+
+def nothing_of_strangers(known: Calibration | None) -> str:
+    """Returns why answers do not say what is none of the classes, and what does."""
+    if known is None:
+        return (
+            "the model is uncalibrated, so it cannot tell what is none of the classes; "
+            "python -m prwn_tf.evaluate --calibrate on its data changes that"
+        )
+    if not known.novelties:
+        return (
+            "the model's validation classes were too few to tell by them what is none "
+            "of the classes"
+        )
+    if all(each.adapt != "none" for each in known.novelties):
+        return (
+            "the model learned to answer with unlabelled images, and is uncalibrated "
+            "without; give some as --unlabeled to have it tell what is none of the "
+            "classes"
+        )
+    return (
+        "the classes were learned before the model was calibrated; learn them again to "
+        "have it tell what is none of them"
+    )
 
 
 def write(path: pathlib.Path, calibration: Calibration | None) -> None:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 from prwn_tf.config import ADAPTATIONS
-from prwn_tf.evaluation.calibration import AUTO
+from prwn_tf.evaluation.calibration import AUTO, nothing_of_strangers
 from prwn_tf.serving import classifier_file, inputs, models
 from prwn_tf.serving.inputs import InputError
 from prwn_tf.serving.models import ServedModel
@@ -180,16 +180,17 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         It would be so if such images were as many as others. Of images that do belong
         to a class, 5 % are above `threshold_`.
         """
-        self._check_fitted()
-        if np.isnan(self.threshold_):
-            raise InputError(
-                "what belongs to none of the classes is learned from a model's "
-                "validation classes, and this model has none stored; python -m "
-                "prwn_tf.evaluate --calibrate does that to a run"
-            )
+        if reason := self.unsaid():
+            raise InputError(reason)
         parts = [np.empty(0, np.float32)]
         parts += [batch.none_of_these for batch in self._answer_images(images)]
         return np.concatenate(parts)
+
+    def unsaid(self) -> str:
+        """Returns why `novelty` cannot be told and what changes that; "" if it can."""
+        self._check_fitted()
+        known = self._open_model().calibration
+        return nothing_of_strangers(known) if np.isnan(self.threshold_) else ""
 
     def transform(self, images: Any) -> np.ndarray:
         """Embeds images, for other methods of scikit-learn: -> [n, D]."""

@@ -1,6 +1,7 @@
 """A network of Keras by its name: trained, killed, resumed, exported, asked at once."""
 
 import csv
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -8,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
-from prwn_tf import backbones, build, files, runs
+from prwn_tf import backbones, build, config_json, files, methods, protocols, runs
 from prwn_tf.backbones import BackboneConfig
 from prwn_tf.encoders.backbone import Backbone
 from prwn_tf.errors import UserError
@@ -204,6 +205,13 @@ def test_a_network_is_tested_as_it_is(weights, data_dir, tmp_path):
     found = files.read_json(tmp_path / "evaluation.json")
     assert [row["adapt"] for row in found] == ["none", "filter"]
     assert all(row["accuracy"] > 0.2 for row in found)
+    calibrated = ended("-m", "prwn_tf.evaluate", *flags, "--calibrate").stdout
+    assert ended("-m", "prwn_tf.evaluate", *flags).stdout.endswith(
+        calibrated[calibrated.index(f"{SMALL} on glyphs") :]
+    )
+    others = [each.replace(str(weights), "none") for each in flags]
+    result = child.run("-m", "prwn_tf.evaluate", *others)
+    program.assert_one_line(result, 2, "calibration.json is not of", "--calibrate")
 
 
 @pytest.mark.parametrize(
@@ -257,6 +265,26 @@ def test_mistakes_are_one_line(name, flags, texts, data_dir, tmp_path):
         flags = [*flags, f"--workdir={tmp_path / 'w'}"]
     program.assert_one_line(program.run(name, *flags), 2, *texts)
     assert not (tmp_path / "w").exists()
+
+
+def test_rows_of_a_network_replace_none_of_a_run(data_dir, tmp_path):
+    files.write_json(tmp_path / "config.json", {})
+    flags = [f"--model={SMALL}", "--encoder_weights=none", "--dataset=glyphs"]
+    flags += [f"--data_dir={data_dir}", f"--output={tmp_path}", "--calibrate"]
+    result = program.run("evaluate", *flags)
+    program.assert_one_line(result, 2, "holds a run", "give another folder")
+
+
+def test_weights_are_those_of_the_run_that_it_begins_with(tmp_path):
+    config = protocols.protocol(protocols.Task("glyphs", "pn"))
+    network = {"encoder": SMALL, "backbone": BackboneConfig("file.h5", "last:2")}
+    origin = dataclasses.replace(config, **network)
+    heir = methods.with_encoder(config, origin)
+    assert heir.backbone == BackboneConfig("file.h5", "all")
+    files.write_json(tmp_path / "config.json", config_json.to_dict(origin))
+    flags = [f"--init_from={tmp_path}", "--encoder_weights=none", "--print_config"]
+    result = program.run("train", *flags)
+    program.assert_one_line(result, 2, "--encoder_weights has no effect", "file.h5")
 
 
 def test_a_package_that_is_not_installed(monkeypatch):

@@ -213,6 +213,12 @@ def test_a_bomb(tmp_path):
     failed(tmp_path, 2, "decompression bomb", flags=flags)
 
 
+def test_verification_prepares_nothing(tmp_path):
+    flags = ["--dataset=folder", "--source=new", "--replace", "--verify"]
+    result = prepare(tmp_path, *flags)
+    program.assert_one_line(result, 2, "--verify only checks", "--source, --replace")
+
+
 def test_nothing_to_verify(tmp_path):
     result = prepare(tmp_path, "--dataset=mini", "--verify")
     program.assert_one_line(result, 2, "nothing to verify", "not a prepared data set")

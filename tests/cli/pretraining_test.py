@@ -59,6 +59,28 @@ def test_its_encoder_is_the_default_of_what_begins_with_it(pretrained, data_dir)
     assert "the encoder of" not in printed
 
 
+def test_a_run_in_the_folder_of_its_task_outlives_its_origin(
+    pretrained, data_dir, tmp_path
+):
+    begun = tmp_path / "runs/glyphs-prwn-5way-1shot-seed0"
+    begun.mkdir(parents=True)
+    shutil.copy(pretrained / "config.json", begun)
+    flags = ["--print_config", "--init_from=gone", f"--data_dir={data_dir}"]
+    result = child.run("-m", "prwn_tf.train", *flags, cwd=tmp_path)
+    assert "--channels=8" in result.stdout.splitlines()
+
+
+def test_a_comparison_that_has_to_begin_needs_the_origin(
+    pretrained, data_dir, tmp_path
+):
+    gone = shutil.copytree(pretrained, tmp_path / "gone")
+    flags = begun(tmp_path / "run", data_dir, gone, episodes=2)
+    assert program.run("train", *flags).returncode == 0
+    shutil.rmtree(gone)
+    result = program.run("train", *flags, "--compare")
+    program.assert_one_line(result, 2, f"{gone} is gone", "--nocompare")
+
+
 @pytest.mark.slow  # tests/cli/methods_test.py reloads other heads with weights
 def test_reloaded_it_scores_the_same(pretrained, data_dir, tmp_path):
     stored = json.loads((pretrained / "result.json").read_text())

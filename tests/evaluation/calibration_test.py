@@ -98,13 +98,26 @@ def test_auto_is_the_best_of_what_helps():
     assert other.endswith("auto is none")
     assert "gate" not in {each.adapt for each in known.without("gate").fits}
     assert known.without("none", "refine", "gate") is None
+    served = known.without("none")  # of a head that answers "none" in its own way
+    assert [served.best(shot) for shot in (1, 5)] == ["gate", "refine"]
+
+
+def test_why_nothing_is_known_of_strangers():
+    why = calibration_lib.nothing_of_strangers
+    known = Calibration(SPEC, 9, (fit("none", 1), fit("refine", 1)))
+    some = (Novelty(each, 1, 2.0, -1.5, -0.5, 0.9, 0.97) for each in ("none", "refine"))
+    told = dataclasses.replace(known, novelties=tuple(some))
+    assert "--calibrate on its data" in why(None)
+    assert "too few" in why(known)
+    assert "give some as --unlabeled" in why(told.without("none"))
+    assert "learn them again" in why(told)
 
 
 def test_it_is_kept_in_a_file(tmp_path):
     path = tmp_path / "calibration.json"
     assert calibration_lib.read(path) is None
     with pytest.raises(UserError, match="--calibrate makes it"):
-        calibration_lib.require(path)
+        calibration_lib.require(path, "--strangers")
     novelty = Novelty("gate", 1, 2.0, -1.5, -0.5, 0.9, 0.97)
     known = Calibration(SPEC, 9, (fit("none", 1),), (novelty,))
     assert calibration_lib.update(path, None) == ["uncalibrated"]

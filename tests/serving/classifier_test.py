@@ -105,7 +105,7 @@ def test_novelty_is_the_distance_in_the_unit_of_a_strangers(
 
 
 def test_novelty_is_not_known_of_an_uncalibrated_model(fitted, queries):
-    with pytest.raises(InputError, match="this model has none stored"):
+    with pytest.raises(InputError, match=r"the model is uncalibrated, .*--calibrate"):
         fitted.novelty(queries)
     assert np.isnan(fitted.threshold_)
 
