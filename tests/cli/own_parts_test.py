@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from prwn_tf.cli import define
 from tests.children import child
 from tests.cli import program
 from tests.faults import harness
@@ -116,6 +117,17 @@ def test_mistakes_are_one_line(flags, code, text, tmp_path, data_dir):
     assert result.returncode == code, result.stderr
     assert text in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_while_a_part_is_loaded_says_nothing(monkeypatch, capfd):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(define, "own_part", interrupted)
+    with pytest.raises(SystemExit) as end:
+        define.own_parts([SMALL])
+    assert end.value.code == 130
+    assert capfd.readouterr().err == ""
 
 
 def test_a_setting_whose_flag_is_taken(tmp_path, data_dir):

@@ -133,6 +133,7 @@ def test_flagfiles_that_include_others(tmp_path):
         ({"method": "pn", "compare": None}, ["--compare", "--method=pn has none"]),
         ({"dataset": "spiral", "encoder": "conv4"}, ["16 pixels", "--encoder=mlp"]),
         ({"dataset": "spiral", "gan_weight": 1}, ["8 pixels", "set --gan_weight=0"]),
+        ({"dataset": "spiral", "augment": "color"}, ["--augment", "points of a plane"]),
         ({"gan_loss": "realness"}, ["--gan_loss has no effect", "--gan_weight is 0"]),
         ({"unlabeled": 19}, ["val split has 20 images", "needs 21"]),
         ({"batch_size": 8}, ["--batch_size has no effect", "--method=classifier"]),
