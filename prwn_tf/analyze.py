@@ -68,7 +68,7 @@ def main() -> None:
     files.check_writable(output)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
-    subjects = [run.subject(stores, FLAGS.split, FLAGS.eval_seed) for run in opened]
+    subjects = runs.subjects(opened, stores, FLAGS.split, FLAGS.eval_seed)
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")
     for name in what:
         finding = analyses.function(name)(subjects, settings)

@@ -40,7 +40,7 @@ def main() -> None:
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf.analysis import distraction
 
-    subjects = [run.subject(stores, FLAGS.split, FLAGS.eval_seed) for run in opened]
+    subjects = runs.subjects(opened, stores, FLAGS.split, FLAGS.eval_seed)
     finding = distraction.analyze(subjects, settings)
     finding.publish(output)
     print(f"{settings.episodes} episodes of the {FLAGS.split} classes: {spec}")

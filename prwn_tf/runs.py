@@ -127,12 +127,12 @@ class Run:
     config: TrainConfig
 
     def subject(
-        self, stores: dict[str, ClassStore], split: str, seed: int | None = None
+        self, stores: dict[str, ClassStore], split: str, seed: int
     ) -> "Subject":
         """Loads the model and embeds a split with it, for the analyses.
 
         Args:
-            seed: draws the episodes; by default as the run was tested.
+            seed: draws the episodes, the same for all that are compared.
         """
         from prwn_tf import build
         from prwn_tf.analysis.subject import Subject
@@ -147,10 +147,28 @@ class Run:
             store=stores[split],
             pools=split_pools,
             embeddings=Embedder(model)(stores[split]),
-            seed=self.config.eval_seed if seed is None else seed,
+            seed=seed,
             validations=validation.read(self.workdir.validation),
             calibration=calibration.read(self.workdir.calibration),
         )
+
+
+def subjects(
+    opened: Sequence[Run],
+    stores: dict[str, ClassStore],
+    split: str,
+    seed: int | None = None,
+) -> list["Subject"]:
+    """Loads runs to compare them on the same episodes.
+
+    Args:
+        seed: draws the episodes; by default as the first run was tested.
+    """
+    if seed is None:
+        seed = opened[0].config.eval_seed
+        if any(run.config.eval_seed != seed for run in opened):
+            print(f"all runs on the episodes of the first: --eval_seed={seed}")
+    return [run.subject(stores, split, seed) for run in opened]
 
 
 def open_runs(paths: Iterable[pathlib.Path], labels: Sequence[str] = ()) -> list[Run]:

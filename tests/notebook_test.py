@@ -111,6 +111,31 @@ def test_a_file_cannot_name_what_is_no_part(part, text):
         remembered.made_again({"part": part, "arguments": {}})
 
 
+def test_a_model_that_was_trained_on_wants_its_classes_again(tmp_path):
+    model = make_model(Conv4(4))
+    classifier = FewShotClassifier.from_model(model).fit(images(), [0, 0, 1, 1])
+    model.encoder.variables[0].assign_add(model.encoder.variables[0])
+    for use in (classifier.predict, lambda _: classifier.save(tmp_path / "a.npz")):
+        with pytest.raises(UserError, match="memory is not what it was"):
+            use(images())
+    classifier.fit(images(), [0, 0, 1, 1]).save(tmp_path / "classes.npz")
+    classifier.export(tmp_path / "exported")
+    again = FewShotClassifier.load(tmp_path / "classes.npz", tmp_path / "exported")
+    expected = classifier.predict_proba(images())
+    np.testing.assert_allclose(again.predict_proba(images()), expected, rtol=1e-5)
+
+
+def test_gray_images_are_drawings_only_if_that_is_said():
+    model = make_model(Conv4(4))
+    bright = np.maximum(images(), 180)
+    here, turned = (model(each).numpy() for each in (bright, 255 - bright))
+    plain, drawings = (
+        FewShotClassifier.from_model(model, drawings=each) for each in (False, True)
+    )
+    np.testing.assert_allclose(plain.transform(bright), here, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(drawings.transform(bright), turned, rtol=1e-4, atol=1e-5)
+
+
 def test_a_model_of_a_notebook_is_kept_without_a_workdir(tmp_path):
     model = make_model(Conv4(4))
     classifier = FewShotClassifier.from_model(model).fit(images(), [0, 0, 1, 1])

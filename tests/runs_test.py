@@ -39,6 +39,15 @@ def test_and_by_their_folders_where_methods_are_the_same(make_run):
     assert labels(runs.open_runs(paths)) == ["PRWN (one)", "PRWN (two)", "PN"]
 
 
+def test_they_are_compared_on_the_same_episodes(make_run, monkeypatch, capsys):
+    monkeypatch.setattr(runs.Run, "subject", lambda run, stores, split, seed: seed)
+    opened = runs.open_runs([make_run("a", eval_seed=7), make_run("b")])
+    assert runs.subjects(opened, {}, "test") == [7, 7]
+    assert "--eval_seed=7" in capsys.readouterr().out
+    assert runs.subjects(opened, {}, "test", 3) == [3, 3]
+    assert capsys.readouterr().out == ""
+
+
 def test_or_as_the_user_says(make_run):
     opened = runs.open_runs([make_run("a"), make_run("b")], ["before", "after"])
     assert labels(opened) == ["before", "after"]

@@ -100,7 +100,7 @@ def trial(
         )
         right.append(queries.best == truth)
         sure.append(queries.probabilities.max(axis=-1))
-        if classifier.calibrated_:
+        if not classifier.unsaid():
             areas.append(curves.area(queries.none_of_these, strangers.none_of_these))
             alarms.append(np.mean(queries.none_of_these > classifier.threshold_))
     accuracies = 100 * np.mean(right, axis=-1)  # [draws]

@@ -46,12 +46,16 @@ class View(NamedTuple):
         """The landing probability of a walker that never leaves its class by choice.
 
         Smoothing alone sends it to points of others on its way out, and to other
-        prototypes on its way back.
+        prototypes on its way back. Distractors have no class to choose, but each
+        comes back to one of the prototypes, on average over these as to any.
         """
-        sent = self.smoothing
-        out = 1 - sent + sent * self.spec.unlabeled / self.spec.unlabeled_points
-        back = 1 - sent + sent / self.spec.way
-        return out * back + (1 - out) * sent / self.spec.way
+        sent, way, points = self.smoothing, self.spec.way, self.spec.unlabeled_points
+        own = self.spec.unlabeled / points
+        strange = 1 - way * own  # share of the points that are distractors
+        out = 1 - sent + sent * own
+        others = sent * (1 - own - strange)
+        back = 1 - sent + sent / way
+        return out * back + others * sent / way + sent * strange / way
 
 
 @dataclasses.dataclass(frozen=True)

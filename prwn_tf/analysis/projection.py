@@ -106,11 +106,15 @@ def tsne(vectors: np.ndarray) -> np.ndarray:
 
     if not np.ptp(vectors, axis=0).any():  # a dead network, at which it would crash
         return np.zeros((len(vectors), 2))
-    perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
-    model = TSNE(perplexity=perplexity, init="pca", random_state=SEED)
+    model = TSNE(perplexity=_perplexity(len(vectors)), init="pca", random_state=SEED)
     # Its threads wait for each other busily: ten times slower on a machine in use.
     with threadpoolctl.threadpool_limits(1):
         return model.fit_transform(vectors)
+
+
+def _perplexity(points: int) -> float:
+    """Returns how many neighbours count; few points have not as many."""
+    return min(PERPLEXITY, (points - 1) / 3)
 
 
 def draw(maps: Sequence[Map]) -> "Figure":
@@ -129,9 +133,8 @@ def draw(maps: Sequence[Map]) -> "Figure":
         above.set(xlabel=first, ylabel=second)
         about = f"{title(each.label)}, {len(each.names)} classes"
         above.set_title(f"{about}: PCA", loc="left")
-        below.set_title(
-            f"{about}: t-SNE (perplexity {PERPLEXITY}, seed {SEED})", loc="left"
-        )
+        perplexity = f"perplexity {_perplexity(len(each.tsne)):.3g}"
+        below.set_title(f"{about}: t-SNE ({perplexity}, seed {SEED})", loc="left")
     if len(maps[0].names) <= MAX_NAMED:
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)

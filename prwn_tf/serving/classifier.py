@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
-from prwn_tf.config import ADAPTATIONS
 from prwn_tf.evaluation.calibration import AUTO, nothing_of_strangers
 from prwn_tf.serving import classifier_file, inputs, models
 from prwn_tf.serving.inputs import InputError
@@ -93,10 +92,11 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         cls,
         model: "FewShotModel",
         image_shape: tuple[int, ...] | None = None,
+        drawings: bool = False,
         **settings: Any,
     ):
-        """Returns a classifier with a model in memory, whatever its encoder."""
-        return cls(models.from_model(model, image_shape), **settings)
+        """Returns one with a model in memory; `drawings` as `models.from_model` has."""
+        return cls(models.from_model(model, image_shape, drawings), **settings)
 
     def fit(
         self,
@@ -111,7 +111,8 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         """
         if labels is None:
             images, labels = inputs.by_folders(images)
-        self._adaptation(adapt, unlabeled)  # both raise before anything is embedded
+        # Both raise before anything is embedded.
+        inputs.adaptation(adapt or self.adapt, unlabeled)
         inputs.encode_labels(labels, inputs.count(images))
         model = self._open_model()
         support = inputs.embeddings(images, model)
@@ -128,7 +129,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         """Learns the classes from what `transform` returns: [n, D], [n], [U, D]."""
         from prwn_tf.serving import answers
 
-        adapt = self._adaptation(adapt, unlabeled)
+        adapt = inputs.adaptation(adapt or self.adapt, unlabeled)
         model = self._open_model()
         support = inputs.check_embeddings(support, "support", model.size)
         if unlabeled is not None:
@@ -144,7 +145,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         self.classes_, self.counts_ = names, labeled.counts.numpy()
         self.served_ = answers.ServedClasses(*(each.numpy() for each in served))
         self.belongs_ = None if unlabeled is None else belongs.numpy()
-        self.adapt_ = adapt
+        self.adapt_, self.fingerprint_ = adapt, model.fingerprint
         return self
 
     @property
@@ -222,7 +223,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         fitted = classifier_file.FittedArrays(
             self.classes_, self.counts_, **self.served_._asdict()
         )
-        classifier_file.write(pathlib.Path(path), fitted, self._open_model())
+        classifier_file.write(pathlib.Path(path), fitted, self._fitted_model())
 
     def export(self, folder: str | os.PathLike) -> None:
         """Writes the model as a SavedModel that TensorFlow alone can serve."""
@@ -244,30 +245,14 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         classifier.classes_, classifier.counts_, *served = fitted
         classifier.served_ = ServedClasses(*served)
         classifier.belongs_ = classifier.adapt_ = None
+        classifier.fingerprint_ = classifier._open_model().fingerprint
         return classifier
 
     def _answer_images(self, images: Any) -> Iterator[Answers]:
         """Answers images a batch at a time."""
         yield from map(
-            self.answer, inputs.embedding_batches(images, self._open_model())
+            self.answer, inputs.embedding_batches(images, self._fitted_model())
         )
-
-    def _adaptation(self, adapt: str | None, unlabeled: Any) -> str:
-        """Returns what the unlabelled images do, if that can be done."""
-        adapt = adapt or self.adapt or AUTO
-        known = (*ADAPTATIONS, AUTO)
-        if adapt not in known:
-            raise InputError(f"adapt is one of {', '.join(known)}, got {adapt!r}")
-        if unlabeled is None and adapt == AUTO:
-            return "none"
-        if unlabeled is None and adapt != "none":
-            raise InputError(
-                f"adapt={adapt!r} moves the prototypes by unlabelled images, and none "
-                "were given; give some, or use adapt='none'"
-            )
-        if unlabeled is not None and not inputs.count(unlabeled):
-            raise InputError("unlabeled holds no image; leave it out, or give some")
-        return adapt
 
     def _open_model(self) -> ServedModel:
         """Returns the model, opened when it is first asked for."""
@@ -276,6 +261,20 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         if getattr(self, "_path", None) != self.model:
             self._model, self._path = models.served(self.model), self.model
         return self._model
+
+    def _fitted_model(self) -> ServedModel:
+        """Returns the model if it is still the one that the classes were learned with.
+
+        One in memory may have been trained on, and a folder may hold another when a
+        classifier is unpickled.
+        """
+        model = self._open_model()
+        if model.fingerprint != self.fingerprint_:
+            raise InputError(
+                f"the model in {model.path or 'memory'} is not what it was when the "
+                "classes were learned; call fit again"
+            )
+        return model
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
         text = super().__repr__(N_CHAR_MAX)

@@ -61,7 +61,10 @@ def _write(
     """Writes files to a folder for drafts, and then to their place."""
     if model.signatures is None:
         raise UserError(f"{model.path} is an export already; copy the folder")
-    about = model.about | {"versions": provenance.versions()}
+    about = model.about | {
+        "fingerprint": model.fingerprint,
+        "versions": provenance.versions(),
+    }
     with files.storage_errors(target):
         with _temporary_files_in(scratch):
             about |= (draft or saved_model(None))(model, scratch / "new")

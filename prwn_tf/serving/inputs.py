@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from prwn_tf.config import ADAPTATIONS
 from prwn_tf.data import raw
 from prwn_tf.errors import UserError
+from prwn_tf.evaluation.calibration import AUTO
 from prwn_tf.images.decoder import Decoder
 from prwn_tf.images.header import UnusableImageError
 from prwn_tf.serving import folders
@@ -151,6 +153,10 @@ def _as_array(value: Any) -> Any:
     """Converts tensors, series and Pillow's images to arrays of NumPy."""
     if _is_pillow(value) and value.mode in PILLOW_MODES:
         value = value.convert("RGBA")
+    if _is_pillow(value):
+        from PIL import ImageOps
+
+        value = ImageOps.exif_transpose(value)  # as files are
     known = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
     return np.asarray(value) if known else value
 
@@ -208,8 +214,39 @@ def _content(image: Any, background: int | None) -> bytes | np.ndarray:
     return image[..., :3]
 
 
+def adaptation(adapt: str | None, unlabeled: Any) -> str:
+    """Returns what unlabelled images do, "auto" by default, if that can be done."""
+    adapt = adapt or AUTO
+    known = (*ADAPTATIONS, AUTO)
+    if adapt not in known:
+        raise InputError(f"adapt is one of {', '.join(known)}, got {adapt!r}")
+    if unlabeled is None and adapt == AUTO:
+        return "none"
+    if unlabeled is None and adapt != "none":
+        raise InputError(
+            f"adapt={adapt!r} moves the prototypes by unlabelled images, and none were "
+            "given; give some, or use adapt='none'"
+        )
+    if unlabeled is not None and not count(unlabeled):
+        raise InputError("unlabeled holds no image; leave it out, or give some")
+    return adapt
+
+
+def _is_missing(label: Any) -> bool:
+    """Returns whether a label is None or NaN, as an empty cell of a table is."""
+    return label is None or (isinstance(label, float) and label != label)
+
+
 def encode_labels(labels: Any, images: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the classes [N], sorted, and the index of each image's class: [n]."""
+    each = np.asarray(labels, dtype=object).ravel()
+    missing = [place for place, label in enumerate(each) if _is_missing(label)]
+    if missing:
+        what = "None" if each[missing[0]] is None else "NaN"
+        raise InputError(
+            f"label {missing[0]} of 0 to {len(each) - 1} is {what}; leave images "
+            "without a label out, or give them as unlabeled"
+        )
     labels = np.asarray(labels)
     if labels.dtype == object and all(isinstance(each, str) for each in labels):
         labels = labels.astype(str)

@@ -1,5 +1,6 @@
 """Models that are ready to embed images: exported, a run's, in memory, or Keras'."""
 
+import dataclasses
 import os
 import pathlib
 from collections.abc import Callable
@@ -61,7 +62,9 @@ class ServedModel:
 
     @property
     def fingerprint(self) -> str:
-        """The hash that tells models apart."""
+        """The hash that tells models apart; one in memory may have been trained on."""
+        if self.path is None:
+            return self.signatures.fingerprint()
         return self.about["fingerprint"]
 
     @property
@@ -221,17 +224,23 @@ def _calibration(about: dict[str, Any]) -> Calibration | None:
 
 
 def from_model(
-    model: "FewShotModel", image_shape: tuple[int, ...] | None = None
+    model: "FewShotModel",
+    image_shape: tuple[int, ...] | None = None,
+    drawings: bool = False,
 ) -> ServedModel:
-    """Serves a model in memory as it is now, whatever its encoder.
+    """Serves a model in memory, whatever its encoder.
 
     Args:
         image_shape: height, width and channels; by default those it was built for.
+        drawings: whether gray images are drawings in bright ink on black, so that
+            those in dark ink on white are turned around.
     """
     from prwn_tf.serving.signatures import Signatures
 
     shape = tuple(image_shape or model.image_shape)
-    preprocess = Preprocess.of_shape(shape, "data in memory")
+    preprocess = dataclasses.replace(
+        Preprocess.of_shape(shape, "data in memory"), turns=drawings
+    )
     signatures = Signatures(model, preprocess)
     embed = _on_arrays(signatures.functions["embed"])
     about = {

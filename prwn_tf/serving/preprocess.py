@@ -1,7 +1,7 @@
 """Any image -> what a trained model takes, as part of the model that is exported.
 
-A model of one channel was trained on drawings in bright ink on black (Omniglot,
-glyphs). People draw in dark ink on white paper, so bright images are turned around.
+A run of one channel was trained on drawings in bright ink on black (Omniglot, glyphs).
+People draw in dark ink on white paper, so bright images are turned around.
 """
 
 import dataclasses
@@ -26,15 +26,17 @@ class Preprocess:
 
     Attributes:
         size: height and width.
-        channels: 3, or 1 for models of drawings.
+        channels: 3, or 1 for gray.
         canvas: as in `decoding.resize`.
         fit: how images become squares.
+        turns: whether gray images are drawings, of which bright ones are turned around.
     """
 
     size: int
     channels: int
     canvas: int
     fit: str = FITS[0]
+    turns: bool = True
 
     def __post_init__(self):
         for name in ("size", "canvas"):
@@ -71,7 +73,7 @@ class Preprocess:
     @property
     def drawings(self) -> bool:
         """Whether the model knows drawings, and no photographs."""
-        return self.channels == 1
+        return self.channels == 1 and self.turns
 
     @property
     def background(self) -> int | None:
@@ -100,8 +102,11 @@ class Preprocess:
         return self._finish(tf.ensure_shape(resized, [None, self.size, self.size, 3]))
 
     def _finish(self, resized: "tf.Tensor") -> "tf.Tensor":
-        """Makes drawings of images of the right size, if the model knows drawings."""
-        return _bright_on_black(resized) if self.drawings else resized
+        """Makes images of the right size gray, if the model is, and turns drawings."""
+        if self.channels == 3:
+            return resized
+        gray = _gray(resized)
+        return _bright_on_black(gray) if self.turns else gray
 
     def _color(self, pixels: "tf.Tensor") -> "tf.Tensor":
         """Repeats gray, and drops alpha or lays it over the background."""
@@ -120,14 +125,20 @@ class Preprocess:
         return tf.ensure_shape(color, [None, None, None, 3])
 
 
-def _bright_on_black(pixels: "tf.Tensor") -> "tf.Tensor":
-    """Turns drawings on white paper around: [B, H, W, 3] -> [B, H, W, 1] of uint8.
+def _gray(pixels: "tf.Tensor") -> "tf.Tensor":
+    """Returns how bright pixels are: [B, H, W, 3] -> [B, H, W, 1] of uint8."""
+    import tensorflow as tf
+
+    gray = tf.tensordot(tf.cast(pixels, tf.float32), tf.constant(LUMA), axes=1)
+    return tf.saturate_cast(tf.round(gray), tf.uint8)[..., None]
+
+
+def _bright_on_black(gray: "tf.Tensor") -> "tf.Tensor":
+    """Turns drawings on white paper around: [B, H, W, 1] -> the same.
 
     The ground is most of a drawing, so its mean tells which one it is.
     """
     import tensorflow as tf
 
-    gray = tf.tensordot(tf.cast(pixels, tf.float32), tf.constant(LUMA), axes=1)
-    gray = tf.saturate_cast(tf.round(gray), tf.uint8)[..., None]
     mean = tf.reduce_mean(tf.cast(gray, tf.float32), axis=[1, 2, 3], keepdims=True)
     return tf.where(mean > WHITE / 2, WHITE - gray, gray)

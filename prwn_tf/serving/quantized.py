@@ -32,9 +32,12 @@ def comparison(source: Source, data_dir: pathlib.Path) -> Comparison:
         if store is None:
             return {}
         images = _test_images(store)
+        flat = images.reshape(-1, *images.shape[2:])
+        parts = range(0, len(flat), model.batch_size)
+        embedded = [model.embed(flat[k : k + model.batch_size]) for k in parts]
         before, after = (
-            accuracy(embed(images.reshape(-1, *images.shape[2:])), *images.shape[:2])
-            for embed in (model.embed, network)
+            accuracy(points, *images.shape[:2])
+            for points in (np.concatenate(embedded), network(flat))
         )
         return {
             "dataset": model.about["dataset"],

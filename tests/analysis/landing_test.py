@@ -69,6 +69,14 @@ def test_the_ceiling_is_what_a_perfect_embedding_reaches(way, smoothing, ceiling
         assert np.trace(matrix) / way == pytest.approx(ceiling)
 
 
+def test_distractors_come_home_to_somebody():
+    view = View(EpisodeSpec(5, 1, 1, unlabeled=10, distractors=5), 0.1, "own")
+    places = 50 * np.eye(10)
+    points = np.repeat(places, 10, axis=0)
+    matrix = oracle.landing_matrix(places[:5], points, 0, smoothing=0.1)
+    assert np.trace(matrix) / 5 == pytest.approx(view.ceiling)
+
+
 def test_the_head_says_where_a_walk_begins(make_subject):
     """Not the means of the support, if it moves them."""
 

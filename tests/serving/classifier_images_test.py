@@ -46,6 +46,22 @@ def test_images_of_pillow(color_model, mode):
     np.testing.assert_allclose(actual.pixels[0].astype(int), expected, atol=3)
 
 
+def test_images_of_pillow_stand_upright_as_their_files_do(color_model, tmp_path):
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = np.zeros((32, 32, 3), np.uint8)
+    pixels[:8] = 250
+    image = pillow.fromarray(pixels)
+    image.getexif()[0x0112] = 6  # to be turned by a quarter
+    image.save(tmp_path / "a.png", exif=image.getexif())
+    [opened], [named] = (
+        [batch.pixels[0] for batch in inputs.batches([each], color_model)]
+        for each in (pillow.open(tmp_path / "a.png"), image)
+    )
+    expected = np.rot90(pixels, -1)
+    np.testing.assert_array_equal(opened, expected)
+    np.testing.assert_array_equal(named, expected)
+
+
 def test_dark_ink_on_white_is_turned_around(fitted, queries):
     expected = fitted.transform(queries)
     np.testing.assert_allclose(fitted.transform(255 - queries), expected, atol=1e-5)

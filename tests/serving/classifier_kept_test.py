@@ -1,6 +1,7 @@
 """FewShotClassifier: an estimator of scikit-learn, and how it is kept."""
 
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -43,6 +44,19 @@ def test_settings_are_scikit_learns(model):
 def test_can_be_sent_to_another_process(fitted, queries):
     copy = pickle.loads(pickle.dumps(fitted))
     assert copy.predict(queries).tolist() == fitted.predict(queries).tolist()
+
+
+def test_another_model_in_its_folder_is_noticed(
+    model, exported, color_model, support, queries, tmp_path
+):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    fitted = FewShotClassifier(str(folder)).fit(*support)
+    kept = pickle.dumps(fitted)
+    shutil.rmtree(folder)
+    shutil.copytree(color_model.path, folder)
+    with pytest.raises(UserError, match=r"is not what it was .* call fit again"):
+        pickle.loads(kept).predict(queries)
+    assert fitted.predict(queries).shape == (len(queries),)  # which had it opened
 
 
 # --- Kept in a file

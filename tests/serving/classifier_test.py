@@ -125,7 +125,13 @@ def test_any_number_of_images_a_class(model, images):
         (["a"] * 12, "found 1 class"),
         (["a", "b"], "12 images and 2 labels"),
         ([["a", "b"]] * 12, r"shape \(12, 2\)"),
-        ([None] * 12, "type object"),
+        (
+            ["a", "b"] * 5 + ["a", None],
+            "label 11 of 0 to 11 is None",
+        ),
+        (["a"] * 3 + [float("nan")] + ["b"] * 8, "label 3 of 0 to 11 is NaN"),
+        (np.array([1.0] * 6 + [2.0] * 5 + [np.nan]), "label 11 of 0 to 11 is NaN"),
+        ([object()] * 12, "type object"),
     ],
 )
 def test_labels_that_cannot_be_used(model, support, labels, text):

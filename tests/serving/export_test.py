@@ -184,7 +184,7 @@ def test_manifest_says_what_it_is(exported):
     assert actual["config"]["train"]["way"] > 1
     assert actual["calibration"]["fits"][0]["temperature"] == 3
     preprocess = {"size": 28, "channels": 1, "canvas": 28, "fit": "squeeze"}
-    assert actual["preprocess"] == preprocess
+    assert actual["preprocess"] == preprocess | {"turns": True}
     assert sorted(actual["files"]) == sorted(
         path.relative_to(exported).as_posix()
         for path in exported.rglob("*")

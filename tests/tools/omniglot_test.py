@@ -18,6 +18,7 @@ from paper_tables import (  # noqa: E402
     inference,
     omniglot,
     programs,
+    release,
     report,
 )
 
@@ -117,6 +118,31 @@ def test_differences_have_their_sign_and_interval(output):
     assert "| points | filter, 5 distractors |" in text
     assert "| PRWN − PN_VAT | +0.12 ± 0.04 |" in text
     assert "| PRWN_distractors − PN_VAT | -0.20 ± 0.04 |" in text
+
+
+def test_a_short_trial_of_one_row_has_its_page(output):
+    """One validation is the first and the last, and one run has no differences."""
+    row = {"run": "PRWN", "step": 500, "accuracy": 0.9, "interval": 0.01}
+    (output / "analysis" / "training.json").write_text(json.dumps({"rows": [row]}))
+    (output / "analysis" / "pairs.json").write_text(
+        json.dumps({"rows": [row], "differences": []})
+    )
+    text = report.page(omniglot.TABLES, output)
+    assert "| PRWN | 90.00 ± 1.00 at 500 | 90.00 ± 1.00 at 500 |" in text
+    assert "PRWN − PRWN" not in text
+
+
+def test_what_was_measured_of_an_earlier_model_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(release, "release", lambda run, output: None)
+    measured = [tmp_path / "inference/pn.json", tmp_path / "inference/prwn.json"]
+    measured += [
+        tmp_path / f"ablations/{row}/evaluation.json" for row in ("pn", "prwn")
+    ]
+    for path in measured:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    command.release(tmp_path / "run", tmp_path / "pn")
+    assert [path.exists() for path in measured] == [False, True, False, True]
 
 
 def test_a_released_row_gets_the_tests_that_it_lacks(output, tmp_path, monkeypatch):

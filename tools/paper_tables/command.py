@@ -198,6 +198,9 @@ def release(run: pathlib.Path, output: pathlib.Path) -> None:
     from paper_tables import release as releasing
 
     releasing.release(run, output)
+    # What was measured of an earlier model of this name.
+    files.remove(output.parent / inference.FOLDER / f"{output.name}.json")
+    files.remove(output.parent / ablations.FOLDER / output.name / ablations.MEASURED)
 
 
 def _test(

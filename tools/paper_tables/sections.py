@@ -135,7 +135,7 @@ def _pairs(results: Results) -> str:
     for run in (labels[row] for row in tables.compared):
         for base in labels.values():
             pairs = [signed.get((run, base, *kind)) for kind in kinds]
-            if None not in pairs:
+            if pairs and None not in pairs:
                 cells = (f"{gap:+.2f} ± {interval:.2f}" for gap, interval in pairs)
                 lines.append((f"{run} − {base}", *cells))
     header = (f"{adapt}, {crowd or 'no'} distractors" for crowd, adapt in kinds)
@@ -247,8 +247,8 @@ def _training(results: Results) -> str:
         by_run.setdefault(row["run"], []).append(row)
     lines = [
         (label, *(f"{markdown.measured(row)} at {row['step']}" for row in ends))
-        for label, (first, *_, last) in by_run.items()
-        for ends in [(first, last)]
+        for label, rows in by_run.items()
+        for ends in [(rows[0], rows[-1])]
     ]
     return markdown.table(("model", "first validation", "last"), lines)
 
