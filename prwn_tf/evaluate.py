@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from prwn_tf.evaluation.evaluate import Evaluation
 
 FLAGS = flags.FLAGS
+OWNER = "calibration_of.json"  # beside a calibration that is of no run
 define.define_task_flags(
     several=True, default_episodes="as many as the run was tested on"
 )
@@ -118,10 +119,12 @@ def main() -> None:
     if FLAGS.calibrate or FLAGS.calibrate_from:
         check_calibration(config, fitted)
         files.check_writable(fitted.parent)
-    if not isinstance(source, Workdir):
-        claim_calibration(fitted, config)
+    elif not isinstance(source, Workdir):
+        check_owner(fitted, config)
     if FLAGS.calibrate_from:
         like = runs.calibration_of_like(cli.path(FLAGS.calibrate_from), config)
+        if not isinstance(source, Workdir):
+            own(fitted, config)
         calibration.write(fitted, like)
     elif not FLAGS.calibrate and (AUTO in adaptations or FLAGS.strangers):
         asked = f"--adapt={AUTO}" if AUTO in adaptations else "--strangers"
@@ -170,6 +173,8 @@ def measure(
     split, head, embed = FLAGS.split, model.head, Embedder(model)
     if FLAGS.calibrate:
         fitted = fit.fit(run_pools["val"], embed(stores["val"]), head, config)
+        if step == 0:  # of a network of Keras as it was published
+            own(calibration_path, config)
         print("\n".join(calibration.update(calibration_path, fitted)))
     known = calibration.read(calibration_path)
     seed = config.eval_seed if FLAGS.eval_seed is None else FLAGS.eval_seed
@@ -235,20 +240,23 @@ def calibration_file(source: runs.Source, output: pathlib.Path) -> pathlib.Path:
     return Workdir(output).calibration
 
 
-def claim_calibration(path: pathlib.Path, config: TrainConfig) -> None:
-    """Has the calibration in a folder be of one network of Keras, and of no other."""
-    owner = path.with_name("calibration_of.json")
+def check_owner(path: pathlib.Path, config: TrainConfig) -> None:
+    """Raises if a folder has a calibration that is not of this network of Keras."""
+    owner = path.with_name(OWNER)
     known = files.read_json(owner) if owner.exists() else None
-    if known and config_json.from_dict(TrainConfig, known, str(owner)) == config:
-        return
-    if FLAGS.calibrate or FLAGS.calibrate_from:
-        calibration.write(path, None)
-        files.write_json(owner, config_json.to_dict(config))
-    elif path.exists():
+    if path.exists() and not (
+        known and config_json.from_dict(TrainConfig, known, str(owner)) == config
+    ):
         raise UserError(
-            f"{path} is not of {FLAGS.model} with these weights on {config.dataset}; "
-            "give another --output, or --calibrate to replace it"
+            f"{path} does not say that it is of {FLAGS.model} with these weights on "
+            f"{config.dataset}; give another --output, or --calibrate to make it anew"
         )
+
+
+def own(path: pathlib.Path, config: TrainConfig) -> None:
+    """Has a folder say which network of Keras the calibration to come is of."""
+    calibration.write(path, None)  # which may be of another
+    files.write_json(path.with_name(OWNER), config_json.to_dict(config))
 
 
 def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:

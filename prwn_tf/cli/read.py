@@ -87,11 +87,15 @@ def _with_flags(
 
 
 def _of_encoder(config: TrainConfig) -> Workdir | None:
-    """Returns the run of --init_from, or one that has begun with it and outlives it."""
+    """Returns the run of --init_from, or the one that has begun with it already."""
     if "init_from" not in FLAGS or not FLAGS.init_from:
         return None
-    runs = Workdir(released.model(cli.path(FLAGS.init_from))), workdir(config)
-    return next((run for run in runs if run.has_config), None)
+    path, begun = released.model(cli.path(FLAGS.init_from)), workdir(config)
+    if begun.has_config and not FLAGS.restart:
+        known = begun.load_config().init_from
+        if known.workdir == str(path.absolute()) or not Workdir(path).has_config:
+            return begun
+    return Workdir(path) if Workdir(path).has_config else None
 
 
 def _check_inherited(config: TrainConfig, theirs: TrainConfig) -> None:

@@ -179,7 +179,7 @@ def nothing_of_strangers(known: Calibration | None) -> str:
     if known is None:
         return (
             "the model is uncalibrated, so it cannot tell what is none of the classes; "
-            "python -m prwn_tf.evaluate --calibrate on its data changes that"
+            "python -m prwn_tf.evaluate --calibrate does that to a run"
         )
     if not known.novelties:
         return (
@@ -188,9 +188,9 @@ def nothing_of_strangers(known: Calibration | None) -> str:
         )
     if all(each.adapt != "none" for each in known.novelties):
         return (
-            "the model learned to answer with unlabelled images, and is uncalibrated "
-            "without; give some as --unlabeled to have it tell what is none of the "
-            "classes"
+            "the model is calibrated for classes that unlabelled images moved (refine, "
+            "filter or gate); learn them with such images to have it tell what is none "
+            "of them"
         )
     return (
         "the classes were learned before the model was calibrated; learn them again to "

@@ -202,7 +202,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         from prwn_tf.serving import answers
 
         self._check_fitted()
-        size = self.prototypes_.shape[1]
+        size = self._fitted_model().size
         embeddings = inputs.check_embeddings(embeddings, "embeddings", size)
         answered = answers.classify(self.served_, embeddings)
         scores = answered.scores.numpy()  # [B, N]
@@ -251,7 +251,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def _answer_images(self, images: Any) -> Iterator[Answers]:
         """Answers images a batch at a time."""
         yield from map(
-            self.answer, inputs.embedding_batches(images, self._fitted_model())
+            self.answer, inputs.embedding_batches(images, self._open_model())
         )
 
     def _open_model(self) -> ServedModel:
@@ -269,7 +269,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         classifier is unpickled.
         """
         model = self._open_model()
-        if model.fingerprint != self.fingerprint_:
+        if model.fingerprint != getattr(self, "fingerprint_", None):
             raise InputError(
                 f"the model in {model.path or 'memory'} is not what it was when the "
                 "classes were learned; call fit again"

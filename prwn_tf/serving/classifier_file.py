@@ -54,8 +54,8 @@ def read(path: pathlib.Path, model: ServedModel) -> FittedArrays:
         raise UserError(f"{path} is not a saved classifier of this version")
     if str(arrays.get("fingerprint")) != model.fingerprint:
         raise UserError(
-            f"{path} was fitted with another model than {model.path or 'this one'}; "
-            "give that model, or fit again"
+            f"{path} was fitted with another model than {model.path or 'this one'}, or "
+            "with other settings of from_model; give that model, or fit again"
         )
     fitted = FittedArrays(*(arrays.get(name) for name in FittedArrays._fields))
     if not _fit_together(fitted, model.size):

@@ -238,9 +238,9 @@ def from_model(
     from prwn_tf.serving.signatures import Signatures
 
     shape = tuple(image_shape or model.image_shape)
-    preprocess = dataclasses.replace(
-        Preprocess.of_shape(shape, "data in memory"), turns=drawings
-    )
+    preprocess = Preprocess.of_shape(shape, "data in memory")
+    if preprocess.channels == 1:
+        preprocess = dataclasses.replace(preprocess, turns=drawings)
     signatures = Signatures(model, preprocess)
     embed = _on_arrays(signatures.functions["embed"])
     about = {

@@ -1,5 +1,6 @@
 """An encoder is trained first, another run begins with it: as a user does both."""
 
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -7,13 +8,17 @@ import shutil
 import numpy as np
 import pytest
 
+from prwn_tf import config_json, files, methods, protocols
+from prwn_tf.backbones import BackboneConfig
 from prwn_tf.config import ADAPTATIONS
 from prwn_tf.evaluation import calibration
+from prwn_tf.origin import Origin
 from tests.children import child
 from tests.cli import program
 from tests.data import made
 from tests.faults import harness
 
+SMALL = "keras:MobileNetV3Small"
 CHANGES = {"method": "classifier", "batch_size": 16, "augment": "crop,flip"}
 
 
@@ -68,6 +73,25 @@ def test_a_run_in_the_folder_of_its_task_outlives_its_origin(
     flags = ["--print_config", "--init_from=gone", f"--data_dir={data_dir}"]
     result = child.run("-m", "prwn_tf.train", *flags, cwd=tmp_path)
     assert "--channels=8" in result.stdout.splitlines()
+
+
+def test_weights_of_keras_are_those_of_the_origin(tmp_path):
+    config = protocols.protocol(protocols.Task("glyphs", "pn"))
+    network = {"encoder": SMALL, "backbone": BackboneConfig("file.h5", "last:2")}
+    origin = dataclasses.replace(config, **network)
+    heir = methods.with_encoder(config, origin)
+    assert heir.backbone == BackboneConfig("file.h5", "all")
+    files.write_json(tmp_path / "config.json", config_json.to_dict(origin))
+    flags = [f"--init_from={tmp_path}", f"--workdir={tmp_path / 'begun'}"]
+    given = [*flags, "--method=pn", "--encoder_weights=none", "--print_config"]
+    result = program.run("train", *given)
+    program.assert_one_line(result, 2, "--encoder_weights has no effect", "file.h5")
+
+    # One that has begun goes on with what it has.
+    known = dataclasses.replace(heir, backbone=BackboneConfig("none"))
+    known = dataclasses.replace(known, init_from=Origin(str(tmp_path), sha256="1"))
+    files.write_json(tmp_path / "begun/config.json", config_json.to_dict(known))
+    assert "--encoder_weights=none" in program.run("train", *given).stdout
 
 
 def test_a_comparison_that_has_to_begin_needs_the_origin(

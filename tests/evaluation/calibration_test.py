@@ -107,9 +107,9 @@ def test_why_nothing_is_known_of_strangers():
     known = Calibration(SPEC, 9, (fit("none", 1), fit("refine", 1)))
     some = (Novelty(each, 1, 2.0, -1.5, -0.5, 0.9, 0.97) for each in ("none", "refine"))
     told = dataclasses.replace(known, novelties=tuple(some))
-    assert "--calibrate on its data" in why(None)
+    assert "--calibrate does that to a run" in why(None)
     assert "too few" in why(known)
-    assert "give some as --unlabeled" in why(told.without("none"))
+    assert "learn them with such images" in why(told.without("none"))
     assert "learn them again" in why(told)
 
 

@@ -135,14 +135,14 @@ def test_a_short_trial_of_one_row_has_its_page(output):
 def test_what_was_measured_of_an_earlier_model_goes(tmp_path, monkeypatch):
     monkeypatch.setattr(release, "release", lambda run, output: None)
     measured = [tmp_path / "inference/pn.json", tmp_path / "inference/prwn.json"]
-    measured += [
-        tmp_path / f"ablations/{row}/evaluation.json" for row in ("pn", "prwn")
-    ]
+    ablations = tmp_path / "ablations"
+    measured += [ablations / row / "evaluation.json" for row in ("pn", "prwn")]
     for path in measured:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
     command.release(tmp_path / "run", tmp_path / "pn")
     assert [path.exists() for path in measured] == [False, True, False, True]
+    assert [path.name for path in ablations.iterdir()] == ["prwn"]
 
 
 def test_a_released_row_gets_the_tests_that_it_lacks(output, tmp_path, monkeypatch):

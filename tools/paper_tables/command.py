@@ -2,6 +2,7 @@
 
 import argparse
 import pathlib
+import shutil
 from collections.abc import Mapping
 
 from paper_tables import ablations, analyses, inference, programs, report
@@ -200,7 +201,7 @@ def release(run: pathlib.Path, output: pathlib.Path) -> None:
     releasing.release(run, output)
     # What was measured of an earlier model of this name.
     files.remove(output.parent / inference.FOLDER / f"{output.name}.json")
-    files.remove(output.parent / ablations.FOLDER / output.name / ablations.MEASURED)
+    shutil.rmtree(output.parent / ablations.FOLDER / output.name, ignore_errors=True)
 
 
 def _test(
