@@ -3,7 +3,6 @@
 absl's own messages have neither file nor line.
 """
 
-import difflib
 import os
 import pathlib
 import sys
@@ -75,9 +74,7 @@ def _mistake(line: str) -> str | None:
     name, equals, value = line.lstrip("-").partition("=")
     first, *more = name.split(" ")
     if not _known(first):
-        near = difflib.get_close_matches(first, list(flags.FLAGS), n=1)
-        hint = f"; did you mean --{near[0]}?" if near else ""
-        return words.meant(first) or f"unknown flag --{first}{hint}"
+        return words.unknown(first)
     if more:
         return f"{line!r} should be --{first}=VALUE, without spaces"
     if name == FLAG and (path := released.flagfile(value)) != os.path.expanduser(value):

@@ -27,7 +27,7 @@ def parsed(
     try:
         left = flags.FLAGS(rest)
     except flags.UnrecognizedFlagError as error:
-        problem = words.meant(error.flagname) or str(error)
+        problem = words.unknown(error.flagname)
     except flags.Error as error:
         problem = _problem(str(error))
     else:

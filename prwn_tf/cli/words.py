@@ -1,5 +1,7 @@
 """What flags are called elsewhere: in the paper, in other libraries."""
 
+import difflib
+
 from absl import flags
 
 # Another name -> flag. Those of settings join them where their flags are defined.
@@ -28,3 +30,11 @@ def meant(name: str) -> str | None:
     if flag is None or flag not in flags.FLAGS:
         return None
     return f"there is no flag of this name: --{name} is called --{flag} here"
+
+
+def unknown(name: str) -> str:
+    """Returns what to say of a name that is no flag: what is meant, or what is near."""
+    listed = flags.FLAGS.get_key_flags_for_module("__main__")  # as --help does
+    near = difflib.get_close_matches(name, [flag.name for flag in listed], n=1)
+    hint = f"; did you mean --{near[0]}?" if near else ""
+    return meant(name) or f"unknown flag --{name}{hint}"

@@ -105,7 +105,7 @@ def test_an_encoder_of_ones_own(tmp_path, data_dir):
     ("flags", "code", "text"),
     [
         (["--rival_weight=10"], 2, "rival_weight must be in [0, 9], got 10"),
-        (["--noisy_dropout=1"], 1, "Unknown command line flag 'noisy_dropout'"),
+        (["--noisy_dropout=1"], 1, "unknown flag --noisy_dropout"),
         (["--head=tests.own.my_parts:Nobody"], 2, "has no class 'Nobody', but"),
         (["--head=nowhere:Head"], 2, "there is no module 'nowhere' here"),
         (["--encoder=conv5"], 2, "encoder must be one of conv4, mlp, "),
