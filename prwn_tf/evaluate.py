@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import cli, config_json, files, protocols, runs
+from prwn_tf import cli, files, protocols, runs
 from prwn_tf.cli import dataset, define, read
 from prwn_tf.config import ADAPTATIONS, RIVALS, EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from prwn_tf.evaluation.evaluate import Evaluation
 
 FLAGS = flags.FLAGS
-OWNER = "calibration_of.json"  # beside a calibration that is of no run
 define.define_task_flags(
     several=True, default_episodes="as many as the run was tested on"
 )
@@ -124,7 +123,7 @@ def main() -> None:
     if FLAGS.calibrate_from:
         like = runs.calibration_of_like(cli.path(FLAGS.calibrate_from), config)
         if not isinstance(source, Workdir):
-            own(fitted, config)
+            calibration.own(fitted, config)
         calibration.write(fitted, like)
     elif not FLAGS.calibrate and (AUTO in adaptations or FLAGS.strangers):
         asked = f"--adapt={AUTO}" if AUTO in adaptations else "--strangers"
@@ -174,7 +173,7 @@ def measure(
     if FLAGS.calibrate:
         fitted = fit.fit(run_pools["val"], embed(stores["val"]), head, config)
         if step == 0:  # of a network of Keras as it was published
-            own(calibration_path, config)
+            calibration.own(calibration_path, config)
         print("\n".join(calibration.update(calibration_path, fitted)))
     known = calibration.read(calibration_path)
     seed = config.eval_seed if FLAGS.eval_seed is None else FLAGS.eval_seed
@@ -242,21 +241,11 @@ def calibration_file(source: runs.Source, output: pathlib.Path) -> pathlib.Path:
 
 def check_owner(path: pathlib.Path, config: TrainConfig) -> None:
     """Raises if a folder has a calibration that is not of this network of Keras."""
-    owner = path.with_name(OWNER)
-    known = files.read_json(owner) if owner.exists() else None
-    if path.exists() and not (
-        known and config_json.from_dict(TrainConfig, known, str(owner)) == config
-    ):
+    if path.exists() and not calibration.is_owned(path, config):
         raise UserError(
             f"{path} does not say that it is of {FLAGS.model} with these weights on "
             f"{config.dataset}; give another --output, or --calibrate to make it anew"
         )
-
-
-def own(path: pathlib.Path, config: TrainConfig) -> None:
-    """Has a folder say which network of Keras the calibration to come is of."""
-    calibration.write(path, None)  # which may be of another
-    files.write_json(path.with_name(OWNER), config_json.to_dict(config))
 
 
 def check_adaptations(specs: list[EpisodeSpec], adaptations: list[str]) -> None:

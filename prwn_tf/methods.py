@@ -5,7 +5,7 @@ without loading TensorFlow.
 """
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from prwn_tf import backbones, imports
@@ -207,21 +207,23 @@ def with_encoder(config: TrainConfig, other: TrainConfig) -> TrainConfig:
 
 def _shaping(config: TrainConfig) -> dict[str, Any]:
     """Returns the settings of an encoder that decide what it computes."""
-    settings = config.part(config.encoder)
-    return {
-        field.name: getattr(settings, field.name)
-        for field in (dataclasses.fields(settings) if settings else ())
-        if not field.metadata.get("training_only")
-    }
+    return _settings_where(config, lambda field: not field.get("training_only"))
 
 
 def inherited(config: TrainConfig) -> dict[str, Any]:
     """Returns what a run that begins with a config's encoder takes over besides."""
+    return _settings_where(config, lambda field: field.get("inherited"))
+
+
+def _settings_where(
+    config: TrainConfig, wanted: Callable[[Mapping[str, Any]], bool]
+) -> dict[str, Any]:
+    """Returns those settings of a config's encoder whose metadata is wanted."""
     settings = config.part(config.encoder)
     return {
         field.name: getattr(settings, field.name)
         for field in (dataclasses.fields(settings) if settings else ())
-        if field.metadata.get("inherited")
+        if wanted(field.metadata)
     }
 
 

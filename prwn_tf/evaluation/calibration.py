@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from prwn_tf import config_json, files
-from prwn_tf.config import ADAPTATIONS, EpisodeSpec
+from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation.curves import sigmoid
 from prwn_tf.evaluation.intervals import plus_minus
 from prwn_tf.settings import COUNT, Choice, Interval
 
+OWNER = "calibration_of.json"  # beside a calibration that is of no run
 AUTO = "auto"  # the adaptation that did best here
 # What fields may be, and all others: what can be computed with in float32.
 ALLOWED = {
@@ -204,6 +205,21 @@ def write(path: pathlib.Path, calibration: Calibration | None) -> None:
         path.unlink(missing_ok=True)
     else:
         files.write_json(path, calibration.to_dict())
+
+
+def is_owned(path: pathlib.Path, config: TrainConfig) -> bool:
+    """Returns whether the calibration of no run says that it is of this config."""
+    owner = path.with_name(OWNER)
+    known = files.read_json(owner) if owner.exists() else None
+    return bool(known) and (
+        config_json.from_dict(TrainConfig, known, str(owner)) == config
+    )
+
+
+def own(path: pathlib.Path, config: TrainConfig) -> None:
+    """Says which config the calibration to come is of; an earlier one does not stay."""
+    write(path, None)
+    files.write_json(path.with_name(OWNER), config_json.to_dict(config))
 
 
 def update(path: pathlib.Path, fitted: Calibration | None) -> list[str]:

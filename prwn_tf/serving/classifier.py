@@ -21,7 +21,6 @@ from prwn_tf.serving.models import ServedModel
 if TYPE_CHECKING:
     from prwn_tf.model import FewShotModel
 
-
 MAX_NAMES = 8  # of classes in a text
 
 
@@ -190,8 +189,9 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def unsaid(self) -> str:
         """Returns why `novelty` cannot be told and what changes that; "" if it can."""
         self._check_fitted()
-        known = self._open_model().calibration
-        return nothing_of_strangers(known) if np.isnan(self.threshold_) else ""
+        if not np.isnan(self.threshold_):
+            return ""
+        return nothing_of_strangers(self._open_model().calibration)
 
     def transform(self, images: Any) -> np.ndarray:
         """Embeds images, for other methods of scikit-learn: -> [n, D]."""
@@ -199,11 +199,13 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def answer(self, embeddings: np.ndarray) -> Answers:
         """Returns everything about images that were embedded already: [B, D]."""
+        return self._answered(embeddings, self._fitted_model())
+
+    def _answered(self, embeddings: np.ndarray, model: ServedModel) -> Answers:
+        """Does that with the model that the classes were learned with."""
         from prwn_tf.serving import answers
 
-        self._check_fitted()
-        size = self._fitted_model().size
-        embeddings = inputs.check_embeddings(embeddings, "embeddings", size)
+        embeddings = inputs.check_embeddings(embeddings, "embeddings", model.size)
         answered = answers.classify(self.served_, embeddings)
         scores = answered.scores.numpy()  # [B, N]
         order = np.argsort(-scores, axis=-1, kind="stable")
@@ -219,11 +221,9 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes what was fitted to a file: prototypes and class names, no images."""
-        self._check_fitted()
-        fitted = classifier_file.FittedArrays(
-            self.classes_, self.counts_, **self.served_._asdict()
-        )
-        classifier_file.write(pathlib.Path(path), fitted, self._fitted_model())
+        model, served = self._fitted_model(), self.served_._asdict()
+        fitted = classifier_file.FittedArrays(self.classes_, self.counts_, **served)
+        classifier_file.write(pathlib.Path(path), fitted, model)
 
     def export(self, folder: str | os.PathLike) -> None:
         """Writes the model as a SavedModel that TensorFlow alone can serve."""
@@ -249,10 +249,10 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         return classifier
 
     def _answer_images(self, images: Any) -> Iterator[Answers]:
-        """Answers images a batch at a time."""
-        yield from map(
-            self.answer, inputs.embedding_batches(images, self._open_model())
-        )
+        """Answers images a batch at a time, of a model that is looked at once."""
+        model = self._fitted_model()
+        for embeddings in inputs.embedding_batches(images, model):
+            yield self._answered(embeddings, model)
 
     def _open_model(self) -> ServedModel:
         """Returns the model, opened when it is first asked for."""
@@ -268,6 +268,7 @@ class FewShotClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         One in memory may have been trained on, and a folder may hold another when a
         classifier is unpickled.
         """
+        self._check_fitted()
         model = self._open_model()
         if model.fingerprint != getattr(self, "fingerprint_", None):
             raise InputError(

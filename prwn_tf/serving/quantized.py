@@ -9,6 +9,7 @@ import numpy as np
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.runs import Source
+from prwn_tf.serving import inputs
 from prwn_tf.serving.models import ServedModel
 from prwn_tf.training.workdir import Workdir
 
@@ -33,11 +34,9 @@ def comparison(source: Source, data_dir: pathlib.Path) -> Comparison:
             return {}
         images = _test_images(store)
         flat = images.reshape(-1, *images.shape[2:])
-        parts = range(0, len(flat), model.batch_size)
-        embedded = [model.embed(flat[k : k + model.batch_size]) for k in parts]
         before, after = (
             accuracy(points, *images.shape[:2])
-            for points in (np.concatenate(embedded), network(flat))
+            for points in (inputs.embeddings(flat, model), network(flat))
         )
         return {
             "dataset": model.about["dataset"],

@@ -12,6 +12,7 @@ A prepared data set is a folder:
 A folder with a manifest is a complete data set, and one without is no data set.
 """
 
+import abc
 import dataclasses
 import functools
 import os
@@ -32,7 +33,7 @@ UINT8 = np.dtype(np.uint8)
 read_manifest = manifest.read
 
 
-class SortedClasses:
+class SortedClasses(abc.ABC):
     """Images class after class: rows `offsets[c]` to `offsets[c + 1]` are class c."""
 
     image_shape: tuple[int, int, int]  # height, width, channels
@@ -66,9 +67,9 @@ class SortedClasses:
         """Returns the class of every row: [images]."""
         return np.repeat(np.arange(len(self.names)), self.counts)
 
+    @abc.abstractmethod
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Returns copies of images: rows [n] -> [n, height, width, channels]."""
-        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
