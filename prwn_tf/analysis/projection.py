@@ -135,7 +135,8 @@ def draw(maps: Sequence[Map]) -> "Figure":
         above.set_title(f"{about}: PCA", loc="left")
         perplexity = f"perplexity {_perplexity(len(each.tsne)):.3g}"
         below.set_title(f"{about}: t-SNE ({perplexity}, seed {SEED})", loc="left")
-    if len(maps[0].names) <= MAX_NAMED:
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    named = len(maps[0].names) <= MAX_NAMED
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    kept = slice(None) if named else slice(-1, None)  # the star of prototypes is last
+    figure.legend(handles[kept], labels[kept], loc="outside lower center", ncols=3)
     return figure

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = range(25, 15, -1)  # pictures in a row; the first number that leaves none over
 BINS = 20
 MAX_PICTURES = 500
+CORNER = 0.9  # areas above it are curves in a corner, which is drawn larger
 
 
 def draw_clean(all_visits: Sequence[Visits], rescaled: Sequence[Visits]) -> "Figure":
@@ -66,11 +67,12 @@ def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
         axes.plot(*place, looks[each.label].marker, color=looks[each.label].color)
     axes.plot([], [], "o", color="0.3", label="what the filter keeps")
     axes.plot([0, 1], [0, 1], color="0.45", lw=1, ls=(0, (1, 2)), label="chance")
+    corner = all(each.separation.area.mean() > CORNER for each in all_visits)
     axes.set(
         xlabel="share of distractors taken",
         ylabel="share of clean points found",
-        xlim=(-0.02, 1.02),
-        ylim=(-0.02, 1.02),
+        xlim=(-0.01, 0.41) if corner else (-0.02, 1.02),
+        ylim=(0.59, 1.01) if corner else (-0.02, 1.02),
         aspect="equal",
     )
     axes.legend(

@@ -155,7 +155,7 @@ def _draw_gains(axes: "Axes", looks: Mapping[str, Style], gains: Sequence[Row]) 
         look = looks[label]
         figures.draw_curve(axes, look, title(label), way, 100 * gain, 100 * interval)
         axes.annotate(
-            f"{100 * gain[-1]:+.1f}",
+            f"{100 * gain[-1]:+.1f} %",
             (way[-1], 100 * gain[-1]),
             xytext=(6, 0),
             textcoords="offset points",

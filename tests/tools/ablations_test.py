@@ -78,12 +78,13 @@ def test_the_page_has_what_was_trained(tmp_path):
     measured(output, "prwn_short", 0.97)
     measured(output, "prwn_short_walk_steps_0", 0.96, "bfloat16")
     text = report.page(omniglot.TABLES, output)
-    assert "## PRWN, one setting changed (validation, 6000 episodes)" in text
     own = "| 97.00 ± 0.20 | 98.00 ± 0.20 | `prwn_short` |"
     assert f"| `--walk_steps` | 3 {own}" in text
     changed = "| 96.00 ± 0.20 | 97.00 ± 0.20 | `prwn_short_walk_steps_0`, bfloat16 |"
     assert f"| `--walk_steps` | 0 {changed}" in text
-    assert "![prwn_short](omniglot/ablations/prwn_short.png)" in text
+    title = "PRWN, one setting changed (validation, 6000 episodes)"
+    assert f"## {title}\n" in text
+    assert f"![{title}](omniglot/ablations/prwn_short.png)" in text
     ablations.draw_all(omniglot.TABLES, output)
     for kind in ("png", "svg", "pdf"):
         assert (output / "ablations" / f"prwn_short.{kind}").exists()

@@ -120,6 +120,28 @@ def test_differences_have_their_sign_and_interval(output):
     assert "| PRWN_distractors − PN_VAT | -0.20 ± 0.04 |" in text
 
 
+def test_a_difference_is_shown_once_and_not_turned_around(output):
+    pair = {"run": "PRWN", "base": "PRWN_distractors", "distractors": 0}
+    pair |= {"adapt": "none", "difference": 0.002, "interval": 0.0004}
+    numbers = {"rows": [{}], "differences": [pair]}
+    (output / "analysis" / "pairs.json").write_text(json.dumps(numbers))
+    text = report.page(omniglot.TABLES, output)
+    assert "| PRWN − PRWN_distractors | +0.20 ± 0.04 |" in text
+    assert "PRWN_distractors − PRWN " not in text
+
+
+def test_a_vat_loss_says_how_long_the_change_is_and_of_what_episodes(output):
+    row = {"run": "PN", "scale": "own", "share": 1 / 32, "vat_loss": 13.96}
+    spec = {"way": 5, "shot": 1, "unlabeled": 10, "distractors": 5}
+    numbers = {"spec": spec, "rows": [row | {"interval": 1.448}]}
+    (output / "analysis" / "consistency.json").write_text(json.dumps(numbers))
+    text = report.page(omniglot.TABLES, output)
+    assert "| model | paper | scale | 1/32 norm | run |" in text
+    assert "| PN | 5.9 | own | 14 ± 1.4 | `pn` |" in text
+    pool = "10 unlabelled images a class and of 5 distractor classes"
+    assert f"test episodes are 5-way 1-shot, {pool}. Bands are 95 %." in text
+
+
 def test_a_short_trial_of_one_row_has_its_page(output):
     """One validation is the first and the last, and one run has no differences."""
     row = {"run": "PRWN", "step": 500, "accuracy": 0.9, "interval": 0.01}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = "ablations"
 MEASURED = "evaluation.json"
+FEW = 3  # values of a setting, which have a tick each
 ADAPTATIONS = ("none", "refine")
 KEPT = ("config.json", "versions.json", "validation.csv", MEASURED)
 
@@ -85,10 +86,12 @@ def sections(tables: DatasetTables, output: pathlib.Path, link: str) -> list[str
         if lines:
             length = f", {ablation.episodes} episodes" if ablation.episodes else ""
             header = ("setting", "value", *ADAPTATIONS, "training")
+            about = f"{ablation.label}, one setting changed (validation{length})"
             parts += [
-                f"## {ablation.label}, one setting changed (validation{length})",
+                f"## {about}",
                 markdown.table(header, lines),
-                f"![{ablation.base}]({link}/{ablation.base}.png)",
+                f"Numbers: a folder for each training in [{FOLDER}]({link}).",
+                f"![{about}]({link}/{ablation.base}.png)",
             ]
     return parts
 
@@ -149,7 +152,7 @@ def _points(
 
 
 def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "Figure":
-    """Draws accuracy against each setting; the row's own value has a line."""
+    """Draws accuracy against each setting; the value that the row has gets a line."""
     columns = min(4, len(curves))
     rows = -(-len(curves) // columns)
     width = figures.PAGE if columns > 1 else figures.COLUMN
@@ -160,17 +163,21 @@ def draw(ablation: Ablation, curves: dict[Factor, dict[str, list[Point]]]) -> "F
     for axes, (factor, points) in zip(panels.ravel(), curves.items(), strict=False):
         for adapt, style in looks.items():
             _draw_points(axes, style, f"--adapt={adapt}", points[adapt])
-        axes.axvline(factor.own, color="0.45", lw=1, ls=(0, (1, 2)))
+        axes.axvline(factor.own, color="0.4", lw=1, label="as in the tables")
         axes.set(xlabel=factor.title)
-        axes.locator_params(axis="x", nbins=4)  # more run into one another
+        values = [point.value for point in points["none"]]
+        if len(values) <= FEW:
+            axes.set_xticks(values)
+        else:
+            axes.locator_params(axis="x", nbins=4)  # more run into one another
     for axes in panels.ravel()[len(curves) :]:
         axes.set_axis_off()
     for axes in panels[:, 0]:
         axes.set(ylabel="accuracy (%)")
     drawn = panels[0, 0].get_legend_handles_labels()
-    figure.legend(*drawn, loc="outside lower center", ncols=len(ADAPTATIONS))
+    figure.legend(*drawn, loc="outside lower center", ncols=len(ADAPTATIONS) + 1)
     length = f", {ablation.episodes} episodes" if ablation.episodes else ""
-    text = f"{title(ablation.label)}{length}, validation classes; the row's own dotted"
+    text = f"{title(ablation.label)}{length}: one setting changed, validation classes"
     figure.suptitle(text, fontsize=8)
     return figure
 

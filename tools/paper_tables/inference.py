@@ -106,8 +106,10 @@ def sections(results: Results) -> list[str]:
     if not measured:
         return []
     first = next(iter(measured.values()))
+    folder = results.link(FOLDER)
     return [
         f"## The gate against all others ({first['episodes']} fresh episodes each)",
+        f"Numbers of this table and of the next two: [{FOLDER}]({folder}).",
         _situations(measured),
         "## None of these (strangers among the queries, thresholds of validation)",
         _strangers(measured),

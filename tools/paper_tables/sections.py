@@ -1,6 +1,7 @@
 """The parts of the page that come from the analyses; those not made are left out."""
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from paper_tables import analyses, markdown
@@ -36,10 +37,22 @@ def all_sections(results: Results) -> list[str]:
     parts = []
     for title, name, text, figures in sections:
         if results.analysis(name):
-            numbers = results.link(analyses.FOLDER, f"{name}.json")
-            parts += [f"## {title}", text(results), f"Numbers: [{name}]({numbers})."]
+            parts += [f"## {title}", text(results), _source(results, name)]
             parts += [_figure(results, figure) for figure in figures]
     return [part for part in parts if part]
+
+
+def _source(results: Results, name: str) -> str:
+    """Returns where the numbers of an analysis stand, and what episodes they are of."""
+    file = results.link(analyses.FOLDER, f"{name}.json")
+    spec = results.numbers(name).get("spec")
+    if not spec:
+        return f"Numbers: [{name}]({file})."
+    pool = f"{spec['unlabeled']} unlabelled images a class"
+    if spec["distractors"]:
+        pool += f" and of {spec['distractors']} distractor classes"
+    task = f"{spec['way']}-way {spec['shot']}-shot, {pool}"
+    return f"Numbers: [{name}]({file}); test episodes are {task}. Bands are 95 %."
 
 
 def _figure(results: Results, name: str) -> str:
@@ -50,7 +63,8 @@ def _figure(results: Results, name: str) -> str:
         results.link(analyses.FOLDER, f"{name}.{kind}")
         for kind in ("png", "svg", "pdf")
     )
-    return f"![{name}]({png})\n\n[SVG]({svg}), [PDF]({pdf})"
+    about = f"{name}, {results.tables.dataset}"
+    return f"![{about}]({png})\n\n[SVG]({svg}), [PDF]({pdf})"
 
 
 def _beside_paper(
@@ -125,6 +139,7 @@ def _pairs(results: Results) -> str:
     tables = results.tables
     labels = {each.row: each.label for each in tables.clean}
     signed = {}  # (run, base, distractors, adapt) -> points and interval
+    shown = set()  # both orders of a pair
     for row in results.numbers("pairs")["differences"]:
         kind = (row["distractors"], row["adapt"])
         points, interval = 100 * row["difference"], 100 * row["interval"]
@@ -135,9 +150,10 @@ def _pairs(results: Results) -> str:
     for run in (labels[row] for row in tables.compared):
         for base in labels.values():
             pairs = [signed.get((run, base, *kind)) for kind in kinds]
-            if pairs and None not in pairs:
+            if pairs and None not in pairs and (run, base) not in shown:
                 cells = (f"{gap:+.2f} ± {interval:.2f}" for gap, interval in pairs)
                 lines.append((f"{run} − {base}", *cells))
+                shown |= {(run, base), (base, run)}
     header = (f"{adapt}, {crowd or 'no'} distractors" for crowd, adapt in kinds)
     return markdown.table(("points", *header), lines)
 
@@ -186,18 +202,18 @@ def _consistency(results: Results) -> str:
         own = [row for row in entries if row["run"] == each.label]
         for scale in dict.fromkeys(row["scale"] for row in own):
             cells = (
-                f"{row['vat_loss']:.3g} ± {_one_digit(row['interval'])}"
+                f"{row['vat_loss']:.3g} ± {_two_digits(row['interval'])}"
                 for row in own
                 if row["scale"] == scale
             )
             lines.append((each.label, paper, scale, *cells, f"`{each.row}`"))
-    header = ("model", "paper", "scale", *(f"{share:.3g}" for share in shares), "run")
-    return markdown.table(header, lines)
+    lengths = (f"{Fraction(share).limit_denominator()} norm" for share in shares)
+    return markdown.table(("model", "paper", "scale", *lengths, "run"), lines)
 
 
-def _one_digit(number: float) -> str:
-    """Returns a number rounded to its first digit, without an exponent."""
-    return f"{float(f'{number:.1g}'):g}"
+def _two_digits(number: float) -> str:
+    """Returns a number rounded to its first two digits, without an exponent."""
+    return f"{float(f'{number:.2g}'):g}"
 
 
 def _landing(results: Results) -> str:

@@ -130,6 +130,7 @@ def page(output: pathlib.Path) -> str:
         [
             NOTES.read_text(encoding="utf-8"),
             "## Validation episodes, 5-way 5-shot\n",
+            "From `calibration.json` of each run; `validation.csv` is of fewer.\n",
             markdown.table(("run", "accuracy (%)"), validations),
             "\n## Test episodes\n",
             markdown.table(("run", "task", "adapt", "accuracy (%)"), tests),
