@@ -111,7 +111,7 @@ def _runs(results: Results) -> str:
                     f"`{_evaluation(tables, row, result['test'])}`",
                 )
             )
-    episodes = "episodes of the paper's" if tables.short else "episodes"
+    episodes = "episodes of the whole setting" if tables.short else "episodes"
     header = ("run", episodes, "seconds", "seed", "test episodes", "train", "test")
     return markdown.table(header, lines)
 
