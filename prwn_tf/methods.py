@@ -78,6 +78,14 @@ METHODS = {
 }
 
 
+# What a part of the user's extends, by the flag that names it.
+_BASES = {
+    "encoder": "prwn_tf.encoders.base:Encoder",
+    "head": "prwn_tf.heads.base:Head",
+    "regularizers": "prwn_tf.regularizers.base:Regularizer",
+}
+
+
 def head_class(config: TrainConfig) -> type:
     """Returns the class of a config's head."""
     return imports.load(config.head or METHODS[config.method].head)
@@ -115,6 +123,7 @@ def uses_unlabeled(config: TrainConfig) -> bool:
 def check(config: TrainConfig) -> None:
     """Raises if a name is unknown, or if parts of a config do not fit together."""
     _check_known("method", config.method, METHODS)
+    _check_own(config)
     if backbones.is_backbone(config.encoder):
         backbones.check(config.encoder)
     elif not is_own(config.encoder):
@@ -129,6 +138,25 @@ def check(config: TrainConfig) -> None:
             f"{name} learns from unlabelled points, but --train_unlabeled and "
             "--train_extra are 0; raise one of them, or use --method=pn"
         )
+
+
+def _check_own(config: TrainConfig) -> None:
+    """Raises if a part of the user's is of another kind than it is used for."""
+    for name, part in config.own.items():
+        flag = {config.encoder: "encoder", config.head: "head"}.get(
+            name, "regularizers"
+        )
+        base = imports.load(_BASES[flag])
+        if not issubclass(imports.load(name), base):
+            raise UserError(
+                f"--{flag}={name} must be a class that extends {base.__name__} of "
+                f"{base.__module__}"
+            )
+        if flag == "regularizers" and not isinstance(part.settings, Term):
+            raise UserError(
+                f"--regularizers={name} has no weight; give the class a Config that "
+                "extends Term of prwn_tf.settings (docs/research.md has one)"
+            )
 
 
 def _check_batches(config: TrainConfig) -> None:

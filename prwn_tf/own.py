@@ -8,7 +8,8 @@ as `Config`: a frozen dataclass that extends `Part` or `Term`. Its name is
 import dataclasses
 
 from prwn_tf import backbones, imports
-from prwn_tf.settings import Part
+from prwn_tf.errors import UserError
+from prwn_tf.settings import EncoderPart, Part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,5 +29,18 @@ def own_part(name: str) -> OwnPart:
     """Returns a part of the user's with its defaults, from "module:Class"."""
     part = imports.load(name)
     kind = getattr(part, "Config", None)
-    settings = kind() if dataclasses.is_dataclass(kind) else None
-    return OwnPart(imports.source_hash(part), settings)
+    if kind in (None, EncoderPart):  # which encoders have if they say nothing
+        return OwnPart(imports.source_hash(part), None)
+    _check_settings(name, kind)
+    return OwnPart(imports.source_hash(part), kind())
+
+
+def _check_settings(name: str, kind: type) -> None:
+    """Raises unless a class can be the settings of a part."""
+    made = dataclasses.is_dataclass(kind) and "__dataclass_params__" in vars(kind)
+    if not (made and kind.__dataclass_params__.frozen and issubclass(kind, Part)):
+        raise UserError(
+            f"{name}.Config must be a dataclass of its settings; write "
+            "@dataclasses.dataclass(frozen=True) above it, and have it extend Part, "
+            "EncoderPart or Term of prwn_tf.settings"
+        )

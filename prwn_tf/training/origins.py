@@ -26,7 +26,7 @@ def origin_in(
     """Returns the run in a folder as the origin of the one in `workdir`.
 
     One that has begun, and is not begun anew (`restart`), knows its own, and the folder
-    may be gone by then.
+    may be gone by then. If another run has been trained there since, it is that one.
     """
     path = path.absolute()
     if path.resolve().is_relative_to(workdir.path.resolve()):
@@ -36,9 +36,15 @@ def origin_in(
         )
     if workdir.has_config and not restart:
         known = workdir.load_config().init_from
-        if known.workdir == str(path):
+        if known.workdir == str(path) and not _is_replaced(known):
             return known
     return _read(path, config, stores)
+
+
+def _is_replaced(origin: Origin) -> bool:
+    """Returns whether another run's checkpoint stands where an origin's lay."""
+    weights = checkpoint_files.values(pathlib.Path(origin.workdir, origin.checkpoint))
+    return weights.exists() and files.sha256(weights) != origin.sha256
 
 
 def _read(

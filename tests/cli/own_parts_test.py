@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from prwn_tf import own
 from prwn_tf.cli import define
 from tests.children import child
 from tests.cli import program
@@ -15,6 +16,7 @@ OWN = pathlib.Path(__file__).parents[1] / "own"
 HEAD, RIVAL, SMALL = (
     f"tests.own.my_parts:{name}" for name in ("NoisyHead", "Rival", "SmallEncoder")
 )
+WRONG = "tests.own.wrong_parts"
 PARTS = {"head": HEAD, "regularizers": f"walk,vat,{RIVAL}", "rival_weight": 0.7}
 PARTS |= program.PLAIN
 TWO_STEPS = {"episodes": 2} | program.SIMPLE
@@ -117,6 +119,32 @@ def test_mistakes_are_one_line(flags, code, text, tmp_path, data_dir):
     assert result.returncode == code, result.stderr
     assert text in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "texts"),
+    [
+        (["--head=" + RIVAL], ("--head=", "extends Head of prwn_tf.heads.base")),
+        (["--encoder=" + HEAD], ("--encoder=", "extends Encoder of")),
+        (["--regularizers=walk," + HEAD], ("--regularizers=", "extends Regularizer")),
+        ([f"--regularizers=walk,{WRONG}:Weightless"], ("Weightless has no weight",)),
+        ([f"--regularizers=walk,{WRONG}:Unweighed"], ("Unweighed has no weight",)),
+        (
+            [f"--regularizers=walk,{WRONG}:Undecorated"],
+            ("Undecorated.Config must be a dataclass", "frozen=True"),
+        ),
+    ],
+)
+def test_a_part_of_another_kind_is_not_left_out_in_silence(
+    flags, texts, tmp_path, data_dir
+):
+    result = program.run("train", *program.quick(tmp_path / "w", data_dir), *flags)
+    program.assert_one_line(result, 2, *texts)
+
+
+@pytest.mark.parametrize("name", ["encoders.base:Encoder", "heads.base:Head"])
+def test_settings_may_be_left_out(name):
+    assert own.own_part(f"prwn_tf.{name}").settings is None
 
 
 def test_ctrl_c_while_a_part_is_loaded_says_nothing(monkeypatch, capfd):

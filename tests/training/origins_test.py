@@ -91,6 +91,17 @@ def test_a_run_that_has_begun_knows_its_origin(make_run, stores, workdir):
     assert config_json.differences(origin, other).keys() == {"sha256"}
 
 
+def test_a_run_that_was_trained_anew_in_its_place_is_another(make_run, stores, workdir):
+    run = make_run()
+    origin = origins.origin_in(run, config(), stores, workdir)
+    stored = config_json.to_dict(config(init_from=origin))
+    files.write_json(workdir.path / "config.json", stored)
+    for weights in run.rglob("*.data*"):
+        weights.write_bytes(b"other weights")
+    other = origins.origin_in(run, config(), stores, workdir)
+    assert config_json.differences(origin, other).keys() == {"sha256"}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -28,7 +28,7 @@ def describe(
     source: Tree,
     *,
     size: int = SIZE,
-    seed: int = 0,
+    seed: int | None = None,
     hold_out: str = "classes",
     split_of: Mapping[str, str] | None = None,
     paths_of: Mapping[str, list[str]] | None = None,
@@ -37,7 +37,7 @@ def describe(
 
     Args:
         size: height and width of the images to be made.
-        seed: draws the classes or images that are held out.
+        seed: draws the classes or images that are held out; 0 if it is not given.
         hold_out: "classes", or "images" to have every class in all splits.
         split_of: the split of each class that is used, instead of a draw.
         paths_of: the images of each class, where it is not folders that tell.
@@ -62,7 +62,7 @@ def describe(
         + ", labelled by a table" * (paths_of is not None),
         size=size,
         classes=classes,
-        about={"held_out": hold_out, "seed": seed} if drawn else {},
+        about={"held_out": hold_out, "seed": seed or 0} if drawn else {},
         skipped=_skipped(source, by_split, classes, paths_of),
         notes=notes,
     )
@@ -71,24 +71,34 @@ def describe(
 def _divided(
     source: Tree,
     by_split: Mapping[str, ClassFolders],
-    seed: int,
+    seed: int | None,
     hold_out: str,
     split_of: Mapping[str, str] | None,
 ) -> list[RawClass]:
-    """Returns all classes in their splits: given, listed or drawn."""
+    """Returns all classes in their splits: given, listed or drawn.
+
+    Raises if something was asked for that decides nothing then.
+    """
+    draws = {"--hold_out=images": hold_out == "images", "--seed": seed is not None}
     if "" not in by_split:
-        if hold_out == "images":
-            raise UserError(
-                f"{source.root} has train, val and test folders, which "
-                "--hold_out=images does not use; leave it out, or put all classes "
-                "into one folder"
-            )
+        for flag, asked in {"--class_splits": split_of is not None, **draws}.items():
+            if asked:
+                raise UserError(
+                    f"{source.root} has train, val and test folders, which {flag} does "
+                    "not use; leave it out, or put all classes into one folder"
+                )
         given = {split: classes.paths_of for split, classes in by_split.items()}
         return divided.as_given(given)
     root, paths_of = by_split[""].root, by_split[""].paths_of
-    if split_of is not None:
-        return divided.as_listed(root, paths_of, split_of)
-    return divided.drawn(root, paths_of, seed, hold_out)
+    if split_of is None:
+        return divided.drawn(root, paths_of, seed or 0, hold_out)
+    for flag, asked in draws.items():
+        if asked:
+            raise UserError(
+                f"{flag} has no effect with --class_splits, which names the split of "
+                "each class; leave one of them out"
+            )
+    return divided.as_listed(root, paths_of, split_of)
 
 
 def _skipped(

@@ -4,8 +4,10 @@ from collections import Counter
 
 import pytest
 
-from prwn_tf.data.sets import class_splits
+from prwn_tf.data import tree
+from prwn_tf.data.sets import class_splits, folder
 from prwn_tf.errors import UserError
+from tests.data import made
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,16 @@ def test_bad_lists(tmp_path, text, problem):
 def test_a_list_that_is_not_there(tmp_path):
     with pytest.raises(UserError, match=r"cannot read .*cifar_fs"):
         class_splits.read(str(tmp_path / "none.csv"))
+
+
+@pytest.mark.parametrize(
+    ("given", "flag"),
+    [({"hold_out": "images"}, "hold_out=images"), ({"seed": 0}, "seed")],
+)
+def test_nothing_is_drawn_where_a_list_names_the_splits(tmp_path, given, flag):
+    names = ("train", "train", "val", "val", "test", "test")
+    split_of = {f"class {k}": split for k, split in enumerate(names)}
+    source = tree.scan(made.class_folders(tmp_path, list(split_of), images=6))
+    assert len(folder.describe(source, split_of=split_of).classes) == 6
+    with pytest.raises(UserError, match=f"{flag} has no effect with class_splits"):
+        folder.describe(source, split_of=split_of, **given)

@@ -255,10 +255,18 @@ def test_names_that_cannot_be_told_apart(tmp_path):
     refused(tmp_path, "names differ in bytes that are no text; rename them")
 
 
-def test_given_splits_do_not_hold_out_images(tmp_path):
+@pytest.mark.parametrize(
+    ("given", "flag"),
+    [
+        ({"hold_out": "images"}, "hold_out=images"),
+        ({"seed": 7}, "seed"),
+        ({"split_of": {"train a": "test"}}, "class_splits"),
+    ],
+)
+def test_nothing_is_drawn_or_listed_where_folders_are_splits(tmp_path, given, flag):
     for split in ("train", "val", "test"):
         made.class_folders(tmp_path / split, [f"{split} a", f"{split} b"])
-    refused(tmp_path, "which .*hold_out=images does not use", hold_out="images")
+    refused(tmp_path, f"folders, which {flag} does not use; leave it out", **given)
 
 
 def test_a_missing_split(tmp_path):
