@@ -125,9 +125,8 @@ def main() -> None:
         if not isinstance(source, Workdir):
             calibration.own(fitted, config)
         calibration.write(fitted, like)
-    elif not FLAGS.calibrate and (AUTO in adaptations or FLAGS.strangers):
-        asked = f"--adapt={AUTO}" if AUTO in adaptations else "--strangers"
-        calibration.require(fitted, asked)
+    elif not FLAGS.calibrate:
+        require_calibration(fitted, adaptations)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf import build
@@ -154,6 +153,13 @@ def check_calibration(config: TrainConfig, path: pathlib.Path) -> None:
         )
 
 
+def require_calibration(path: pathlib.Path, adaptations: list[str]) -> None:
+    """Raises if a flag needs a calibration, and there is none."""
+    if AUTO in adaptations or FLAGS.strangers:
+        asked = f"--adapt={AUTO}" if AUTO in adaptations else "--strangers"
+        calibration.require(path, asked)
+
+
 def measure(
     trained: runs.TrainedModel,
     calibration_path: pathlib.Path,
@@ -174,7 +180,8 @@ def measure(
         fitted = fit.fit(run_pools["val"], embed(stores["val"]), head, config)
         if step == 0:  # of a network of Keras as it was published
             calibration.own(calibration_path, config)
-        print("\n".join(calibration.update(calibration_path, fitted)))
+        tell_calibration(calibration_path, fitted, stores)
+        require_calibration(calibration_path, adaptations)
     known = calibration.read(calibration_path)
     seed = config.eval_seed if FLAGS.eval_seed is None else FLAGS.eval_seed
     episodes = FLAGS.eval_episodes or config.eval_episodes
@@ -203,6 +210,16 @@ def measure(
     about = {"split": split, "step": step, "eval_seed": seed} | warning
     about |= {"precision": FLAGS.precision} if FLAGS.precision else {}
     print(store(output, evaluations, about))
+
+
+def tell_calibration(
+    path: pathlib.Path,
+    fitted: calibration.Calibration | None,
+    stores: dict[str, ClassStore],
+) -> None:
+    """Stores what validation classes say, and prints it."""
+    lines = calibration.update(path, fitted)
+    print("\n".join([*lines, *calibration.caution(stores)]))
 
 
 def store(

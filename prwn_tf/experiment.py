@@ -8,7 +8,6 @@ import pathlib
 import sys
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import tensorflow as tf
 import tqdm
 
@@ -71,13 +70,14 @@ class Experiment:
             )
         return max(start, self.config.episodes)
 
-    def follow(self) -> None:
-        """Takes part in the training of the chief, who alone writes and speaks."""
+    def follow(self) -> int:
+        """Takes part in the chief's training, who alone writes and speaks: its step."""
         start = self.replicas.from_chief()
         self.workdir.join(self.config, self.stores)
         self.checkpoints.restore_step(start)
         self._end_with_a_step(start)
         loop.follow(self.model, self._episodes, self.config, start, self.replicas)
+        return max(start, self.config.episodes)
 
     def _start(self, flags_text: str) -> int:
         self.checkpoints.remove_leftovers()
@@ -181,7 +181,8 @@ class Experiment:
         config, path = self.config, self.workdir.path
         seconds = float(self.checkpoints.seconds)  # the best one's are fewer
         restored = self.checkpoints.restore(config.select)
-        calibration = self._calibrate()
+        held_out = self.embed(self.stores["val"])
+        calibration = self._calibrate(held_out)
         embeddings = self.embed(self.stores["test"])
         adaptations = self.model.head.adaptations if config.test.unlabeled else ["none"]
         evaluations = self.evaluators["test"](
@@ -197,24 +198,24 @@ class Experiment:
         accuracies = {each.adapt: each.accuracy for each in evaluations}
         monitor.write_tests(self.workdir.tensorboard, restored.step, accuracies)
         if self.stores["val"].visible:
-            self._project(self.embed(self.stores["val"]))
+            self._project(held_out)
         return evaluations
 
-    def _calibrate(self) -> Calibration | None:
+    def _calibrate(self, held_out: Embeddings) -> Calibration | None:
         """Stores and returns what is known of how sure the model's answers are."""
         fitted, path = None, self.workdir.calibration
         if not self.config.learns_validation:
-            embeddings = self.embed(self.stores["val"])
             head = self.model.head
-            fitted = fit.fit(self.pools["val"], embeddings, head, self.config)
-        print("\n".join(calibration_lib.update(path, fitted)))
+            fitted = fit.fit(self.pools["val"], held_out, head, self.config)
+        lines = calibration_lib.update(path, fitted)
+        print("\n".join([*lines, *calibration_lib.caution(self.stores)]))
         return fitted or calibration_lib.read(path)
 
     def _project(self, embeddings: Embeddings) -> None:
         """Shows validation images, so that nobody is led to choose by those of test."""
         store = self.stores["val"]
         most = max(1, min(MAX_PROJECTED, MAX_PROJECTED_NUMBERS // embeddings.shape[1]))
-        rows = np.arange(min(most, len(store)))
+        rows = projector.chosen(store, most)
         projector.write(
             self.workdir.tensorboard,
             embeddings.gather(rows).numpy(),

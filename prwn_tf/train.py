@@ -124,7 +124,8 @@ def _train(
     lines = [f"{config.method:14} {evaluation}" for evaluation in evaluations]
     if comparing:
         accuracy = evaluations[0].accuracy
-        lines += _comparison(config, workdir, stores, replicas, accuracy)
+        as_long = dataclasses.replace(config, episodes=step)
+        lines += _comparison(as_long, workdir, stores, replicas, accuracy)
     print("\n".join(["", report.heading(evaluations), *lines]))
     print(f"{step} episodes trained; results and model in {workdir.path}")
 
@@ -139,11 +140,10 @@ def _follow(
     """Takes part in all trainings of the chief."""
     from prwn_tf import experiment
 
-    runs = [(config, workdir)]
+    step = experiment.create(config, workdir, stores, replicas).follow()
     if comparing:
-        runs.append((without_walk(config), _inside(workdir)))
-    for each, place in runs:
-        experiment.create(each, place, stores, replicas).follow()
+        plain = without_walk(dataclasses.replace(config, episodes=step))
+        experiment.create(plain, _inside(workdir), stores, replicas).follow()
 
 
 def _with_origin(
@@ -209,12 +209,17 @@ def _comparison(
     inside = _inside(workdir)
     inside.claim(plain, restart=FLAGS.restart)
     inside.check_data(plain, stores)
-    _, evaluations = experiment.run(plain, inside, stores, "", replicas)
+    step, evaluations = experiment.run(plain, inside, stores, "", replicas)
     gain = 100 * (accuracy - evaluations[0].accuracy)
+    same = "labelled images and number of episodes."
+    if step != plain.episodes:  # it was trained further before
+        same = (
+            f"labelled images, but {step} episodes without it, {plain.episodes} with."
+        )
     return [
         *(f"{'without walk':14} {evaluation}" for evaluation in evaluations),
         f"The walk through unlabelled images adds {gain:+.1f} points: the same "
-        "network,\nlabelled images and number of episodes.",
+        f"network,\n{same}",
     ]
 
 

@@ -17,12 +17,14 @@ import numpy as np
 
 from prwn_tf import config_json, files
 from prwn_tf.config import ADAPTATIONS, EpisodeSpec, TrainConfig
+from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.errors import UserError
 from prwn_tf.evaluation.curves import sigmoid
 from prwn_tf.evaluation.intervals import plus_minus
 from prwn_tf.settings import COUNT, Choice, Interval
 
 OWNER = "calibration_of.json"  # beside a calibration that is of no run
+NEEDED = "2 validation classes of 3 images, which the model has not learned"
 AUTO = "auto"  # the adaptation that did best here
 # What fields may be, and all others: what can be computed with in float32.
 ALLOWED = {
@@ -171,7 +173,8 @@ def require(path: pathlib.Path, asked: str) -> None:
     if read(path) is None:
         raise UserError(
             f"{asked} looks at what validation classes say, and there is no {path} "
-            "that has it; python -m prwn_tf.evaluate --calibrate makes it"
+            "that has it; python -m prwn_tf.evaluate --calibrate makes it, by at least "
+            f"{NEEDED}"
         )
 
 
@@ -180,7 +183,8 @@ def nothing_of_strangers(known: Calibration | None) -> str:
     if known is None:
         return (
             "the model is uncalibrated, so it cannot tell what is none of the classes; "
-            "python -m prwn_tf.evaluate --calibrate does that to a run"
+            "python -m prwn_tf.evaluate --calibrate does that to a run, by at least "
+            f"{NEEDED}"
         )
     if not known.novelties:
         return (
@@ -231,7 +235,17 @@ def update(path: pathlib.Path, fitted: Calibration | None) -> list[str]:
     if fitted is None and path.exists():
         return [f"the validation classes say nothing, so {path.name} stays"]
     write(path, fitted)
-    return fitted.lines() if fitted else ["uncalibrated"]
+    return fitted.lines() if fitted else [f"uncalibrated, for lack of {NEEDED}"]
+
+
+def caution(stores: Mapping[str, ClassStore]) -> list[str]:
+    """Returns what to say where validation images are of classes that are learned."""
+    if not set(stores["train"].names) & set(stores["val"].names):
+        return []
+    return [
+        "validation images are of classes that it learns (--hold_out=images): of such "
+        "classes\nit knows how sure it may be, and of new ones it thinks too much"
+    ]
 
 
 def _part(kind: type[K], values: Any, where: str) -> K:

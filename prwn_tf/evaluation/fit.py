@@ -63,7 +63,7 @@ def measure(
     """
     names = [n for n in ADAPTATIONS if calibration.novelty(n, task.shot)]
     spec = strangers.spec_like(pools, task, task.shot)
-    if spec is None or not names:
+    if spec is None or spec.distractors <= task.distractors or not names:
         return []
     answers = strangers.responses(
         pools, embeddings, head, names, spec, task.distractors, seed, episodes

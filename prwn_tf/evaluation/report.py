@@ -155,7 +155,10 @@ def calibration_lines(evaluations: Sequence[Evaluation]) -> list[str]:
 def stranger_lines(rows: Sequence[Mapping[str, Any]]) -> str:
     """Returns how well images of further classes are told, for the terminal."""
     if not rows:
-        return "none of these: unknown, the model had too few validation classes"
+        return (
+            "none of these: not measured, the model had too few validation classes, or "
+            "these\nepisodes leave no class that could be a stranger's"
+        )
     named = ("adapt", "shot", "distractors")
     header = ["none of these", *named[1:], "ROC area", "false alarms", "caught"]
     cells = [

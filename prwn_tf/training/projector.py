@@ -10,11 +10,21 @@ from google.protobuf import text_format
 from tensorboard.plugins import projector
 
 from prwn_tf import files
+from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.errors import StorageError
 from prwn_tf.images import decoding
 
 MAX_PIXELS = 84  # pixels of an image on the page, at most
+ENOUGH = 20  # images of a class, so that its place is seen
 NAME = "validation classes"
+
+
+def chosen(store: ClassStore, most: int) -> np.ndarray:
+    """Returns the rows of some classes, as many as leave enough images of each: [n]."""
+    count = min(len(store.names), max(1, most // ENOUGH))
+    labels = np.linspace(0, len(store.names), count, endpoint=False).astype(int)
+    each = max(1, most // count)
+    return np.concatenate([np.array(store.rows(label)[:each]) for label in labels])
 
 
 def write(

@@ -170,6 +170,13 @@ def test_compare_shows_what_the_walk_adds(data_dir, tmp_path):
     assert "The walk through unlabelled images adds" in result.stdout
     stored = json.loads((tmp_path / "without_walk" / "result.json").read_text())
     assert stored["method"] == "pn"
+    # Ended before: the other run is as long as this one is, and not as was asked.
+    shutil.rmtree(tmp_path / "without_walk")
+    flags[flags.index("--episodes=4")] = "--episodes=2"
+    result = program.run("train", *flags)
+    assert result.returncode == 0, result.stderr
+    stored = json.loads((tmp_path / "without_walk" / "result.json").read_text())
+    assert stored["step"] == 4
 
 
 @pytest.mark.slow  # tests/training has what is the best, and where a run goes on

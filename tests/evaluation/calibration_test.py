@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -113,6 +114,14 @@ def test_why_nothing_is_known_of_strangers():
     assert "learn them again" in why(told)
 
 
+def test_who_validates_on_learned_classes_is_warned():
+    stores = {"train": mock.Mock(names=("a", "b")), "val": mock.Mock(names=("c",))}
+    assert calibration_lib.caution(stores) == []
+    stores["val"].names = ("c", "a")
+    [text] = calibration_lib.caution(stores)
+    assert "--hold_out=images" in text
+
+
 def test_it_is_kept_in_a_file(tmp_path):
     path = tmp_path / "calibration.json"
     assert calibration_lib.read(path) is None
@@ -120,7 +129,8 @@ def test_it_is_kept_in_a_file(tmp_path):
         calibration_lib.require(path, "--strangers")
     novelty = Novelty("gate", 1, 2.0, -1.5, -0.5, 0.9, 0.97)
     known = Calibration(SPEC, 9, (fit("none", 1),), (novelty,))
-    assert calibration_lib.update(path, None) == ["uncalibrated"]
+    [text] = calibration_lib.update(path, None)
+    assert text.startswith("uncalibrated, for lack of 2 validation classes of 3 images")
     assert not path.exists()
     assert calibration_lib.update(path, known) == known.lines()
     assert calibration_lib.read(path) == known

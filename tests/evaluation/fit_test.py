@@ -10,6 +10,7 @@ from prwn_tf.config import ADAPTATIONS, EpisodeSpec
 from prwn_tf.episodes import pools
 from prwn_tf.evaluation import calibration as calibration_lib
 from prwn_tf.evaluation import fit as fit_lib
+from prwn_tf.evaluation import report
 from prwn_tf.evaluation.embeddings import Embeddings
 from prwn_tf.evaluation.evaluate import Evaluator
 from prwn_tf.heads.prototypes import PrototypeHead
@@ -65,6 +66,17 @@ def test_few_classes_have_no_strangers_and_few_images_no_many_shots(make):
     known = fit_lib.fit(*make(classes=3, images=6), PrototypeHead(), CONFIG)
     assert not known.novelties
     assert {fit.shot for fit in known.fits} == {1}
+
+
+def test_where_no_class_is_left_over_no_stranger_is_measured(make):
+    pools, embeddings = make()
+    head, task = PrototypeHead(), CONFIG.test
+    known = fit_lib.fit(pools, embeddings, head, CONFIG)
+    exam = pools, embeddings, head, known, 0, 5
+    assert fit_lib.measure(*exam, task)
+    every = dataclasses.replace(task, way=len(pools.names), distractors=0)
+    assert fit_lib.measure(*exam, every) == []
+    assert "no class that could be a stranger's" in report.stranger_lines([])
 
 
 def test_what_a_single_episode_says_is_kept_without_an_interval(make, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from prwn_tf import protocols
+from prwn_tf.data.store.reader import ClassStore
 from prwn_tf.training import monitor, projector
 
 CONFIG = protocols.protocol(protocols.Task("glyphs", "prwn"))
@@ -100,6 +101,16 @@ def test_the_walk_is_drawn_when_it_is_validated(tmp_path):
         writer.training(1, logs, rate=0.1, speed=2.0)
         writer.validation(1, {"accuracy": 0.5})
     assert steps(tmp_path, "landing") == [1]
+
+
+@pytest.mark.parametrize(
+    ("classes", "images", "shown"), [(4, 600, [250] * 4), (100, 20, [20] * 50)]
+)
+def test_images_of_many_classes_are_projected(tmp_path, classes, images, shown):
+    names = tuple(f"class {k}" for k in range(classes))
+    store = ClassStore(tmp_path, (1, 1, 1), names, np.full(classes, images))
+    counts = np.bincount(store.labels()[projector.chosen(store, 1000)])
+    assert list(counts[counts > 0]) == shown
 
 
 def test_projector_files(tmp_path):

@@ -151,7 +151,7 @@ def _legend(predictions: Predictions) -> str:
     classifier = predictions.classifier
     likely = (
         "<dt>98 %</dt><dd>The probability of the label, as often right as it says on "
-        f"classes kept for that. Amber below {100 * DOUBTFUL:.0f} %, and where the "
+        f"images kept for that. Amber below {100 * DOUBTFUL:.0f} %, and where the "
         "image lies outside.</dd>"
         if classifier.calibrated_
         else f"<dt>{UNCALIBRATED}</dt><dd>The model has seen no validation classes, so "
