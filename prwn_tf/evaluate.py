@@ -33,6 +33,7 @@ from prwn_tf.spec import BALANCES
 from prwn_tf.training.workdir import Workdir
 
 if TYPE_CHECKING:
+    from prwn_tf.evaluation.embeddings import Embeddings
     from prwn_tf.evaluation.evaluate import Evaluation
 
 FLAGS = flags.FLAGS
@@ -177,23 +178,21 @@ def measure(
     model, config, step = trained
     split, head, embed = FLAGS.split, model.head, Embedder(model)
     if FLAGS.calibrate:
-        fitted = fit.fit(run_pools["val"], embed(stores["val"]), head, config)
-        if step == 0:  # of a network of Keras as it was published
-            calibration.own(calibration_path, config)
-        tell_calibration(calibration_path, fitted, stores)
+        calibrate(trained, embed(stores["val"]), calibration_path, stores, run_pools)
         require_calibration(calibration_path, adaptations)
     known = calibration.read(calibration_path)
     seed = config.eval_seed if FLAGS.eval_seed is None else FLAGS.eval_seed
     episodes = FLAGS.eval_episodes or config.eval_episodes
     embeddings, evaluate = embed(stores[split]), Evaluator(run_pools[split], head, seed)
     evaluations = [
-        evaluation
+        each
         for spec in specs
-        for evaluation in evaluate(embeddings, spec, adaptations, episodes, known)
+        for each in evaluate(embeddings, spec, adaptations, episodes, known)
     ]
     print(f"{trained.name} on {config.dataset}, step {step}, {split} classes")
-    print(report.lines(evaluations))
-    print("\n".join(report.calibration_lines(evaluations)))
+    print(
+        "\n".join([report.lines(evaluations), *report.calibration_lines(evaluations)])
+    )
     for name in ("evaluation_images.csv", "evaluation_strangers.json"):
         files.remove(output / name)  # of other episodes
     if FLAGS.strangers and known:
@@ -212,12 +211,19 @@ def measure(
     print(store(output, evaluations, about))
 
 
-def tell_calibration(
+def calibrate(
+    trained: runs.TrainedModel,
+    held_out: "Embeddings",
     path: pathlib.Path,
-    fitted: calibration.Calibration | None,
     stores: dict[str, ClassStore],
+    run_pools: dict[str, pools.Pools],
 ) -> None:
-    """Stores what validation classes say, and prints it."""
+    """Stores what the validation classes say of a model, and prints it."""
+    from prwn_tf.evaluation import fit
+
+    fitted = fit.fit(run_pools["val"], held_out, trained.model.head, trained.config)
+    if trained.step == 0:  # of a network of Keras as it was published
+        calibration.own(path, trained.config)
     lines = calibration.update(path, fitted)
     print("\n".join([*lines, *calibration.caution(stores)]))
 

@@ -25,7 +25,7 @@ class Way(NamedTuple):
 
 WAYS = {
     "frozen": Way(
-        f"{TRIED}, as is", f"no training; better still, prwn predict --model={BEST}"
+        f"{TRIED}, as is", f"no training taught more: prwn predict --model={BEST}"
     ),
     "further": Way("the same, trained further", "add --flagfile=photos/finetune.flags"),
     "scratch": Way("random weights, trained", "train from random weights"),
@@ -40,6 +40,12 @@ class Row(NamedTuple):
     images: int  # of each class
     shot: int
     accuracy: float  # % right, of five new classes
+    interval: float
+
+    def surpasses(self, other: "Row") -> bool:
+        """Returns whether it is better than another by more than chance."""
+        apart = self.accuracy - other.accuracy
+        return apart > math.hypot(self.interval, other.interval)
 
 
 def concerns(dataset: str, image_shape: tuple[int, ...]) -> bool:
@@ -58,18 +64,21 @@ def lines(classes: int, images: int) -> list[str]:
     rows = nearest(_table(), classes, images)
     size = next(f"{row.classes} classes of {row.images}" for row in rows if row.classes)
     shots = sorted({row.shot for row in rows})
-    accuracy = {(row.way, row.shot): row.accuracy for row in rows}
-    ways = [name for name in WAYS if (name, shots[-1]) in accuracy]
-    best = max(ways, key=lambda name: accuracy[name, shots[-1]])
+    by_way = {(row.way, row.shot): row for row in rows}
+    ways = [name for name in WAYS if (name, shots[-1]) in by_way]
+    best = "frozen"  # unless training is seen to add something
+    for name in ways:
+        if by_way[name, shots[-1]].surpasses(by_way[best, shots[-1]]):
+            best = name
     return [
         f"photographs, by results/own_photos: {size} images taught this of",
         f"five new classes, {' and '.join(map(str, shots))} examples of each:",
         *(
             f"  {WAYS[name].label:30}"
-            + " and".join(f"{accuracy[name, shot]:3.0f} %" for shot in shots)
+            + " and".join(f"{by_way[name, shot].accuracy:3.0f} %" for shot in shots)
             for name in ways
         ),
-        f"the best of them: {WAYS[best].advice}",
+        f"so: {WAYS[best].advice}",
     ]
 
 
@@ -100,6 +109,7 @@ def _table() -> list[Row]:
             images=int(row["images"] or 0),
             shot=int(row["shot"]),
             accuracy=float(row["accuracy"]),
+            interval=float(row["interval"]),
         )
         for row in named
     ]

@@ -6,8 +6,8 @@ from prwn_tf.expectation import Row
 
 def table() -> list[Row]:
     sizes = [(classes, images) for classes in (4, 20) for images in (5, 60)]
-    return [Row("frozen", 0, 0, 5, 60.0)] + [
-        Row("further", classes, images, 5, 50.0 + classes + images / 10)
+    return [Row("frozen", 0, 0, 5, 60.0, 2.0)] + [
+        Row("further", classes, images, 5, 50.0 + classes + images / 10, 2.0)
         for classes, images in sizes
     ]
 
@@ -42,15 +42,18 @@ def test_it_prints_the_digits_of_the_table(tmp_path, monkeypatch):
         "  encoder of photos-conv4, as is 38 % and 52 %",
         "  the same, trained further      37 % and 53 %",
         "  random weights, trained        30 % and 39 %",
-        "the best of them: add --flagfile=photos/finetune.flags",
+        "so: no training taught more: prwn predict --model=photos-resnet",
     ]
+    path.write_text(TABLE.replace("52.7", "55.7"), encoding="utf-8")
+    assert expectation.lines(9, 21)[-1] == "so: add --flagfile=photos/finetune.flags"
 
 
 def test_the_released_table_speaks_of_every_size():
-    for size in ((2, 1), (8, 20), (900, 900)):
+    for size in ((2, 1), (8, 20), (20, 60), (64, 60), (900, 900)):
         text = expectation.lines(*size)
         assert len(text) == 6
         assert max(map(len, text)) <= 80
+        assert text[-1].endswith("prwn predict --model=photos-resnet")
 
 
 def test_only_colour_images_of_ones_own_are_meant():
