@@ -1,5 +1,6 @@
 """The folders that `predict` is given: examples by class, and images to look at."""
 
+import logging
 import os
 import pathlib
 import unicodedata
@@ -35,13 +36,25 @@ def support(folder: pathlib.Path, least: int = 2) -> dict[str, list[str]]:
         least: classes that there must be; one is enough where it joins others.
     """
     _check(folder, "support")
-    classes = class_folders.read(tree.scan(folder), least=1)
+    source = tree.scan(folder)
+    classes = class_folders.read(source, least=1)
     if classes.small:
         raise UserError(
             f"{classes.root} has {len(classes.small)} class folder"
             f"{'s' * (len(classes.small) > 1)} without {formats.NAMES} images: "
             f"{tree.listed(classes.small)}; fill or remove them"
         )
+    if classes.inner and class_folders.are_splits(classes.paths_of):
+        raise UserError(
+            f"--support={folder} has {tree.listed(classes.paths_of)} where classes are "
+            "expected, with folders of images in them; give one of these"
+        )
+    stray = source.image_count - sum(map(len, classes.paths_of.values()))
+    notes = classes.notes() + [f"images that lie in no class folder: {stray}"] * (
+        stray > 0
+    )
+    for note in notes:
+        logging.warning("--support=%s: %s", folder, note)
     return _told_apart(
         classes.paths_of, f"--support={folder}", "folder of images", least
     )
@@ -90,12 +103,16 @@ def _told_apart(
 
 
 def images(folder: pathlib.Path, flag: str) -> ImageFolder:
-    """Returns all images in a folder and its folders; it may be an image itself."""
+    """Returns all images in a folder and its folders, in the order of their paths.
+
+    It may be an image itself.
+    """
     if folder.is_file():
         return ImageFolder(folder.parent, [os.path.abspath(folder)], [])
     _check(folder, flag)
     inner = list(tree.walk(folder))
     paths = [path for each in inner for path in each.image_paths()]
+    paths.sort(key=lambda path: pathlib.PurePath(path).parts)
     others = [os.path.join(each.path, name) for each in inner for name in each.others]
     if not paths:
         raise UserError(

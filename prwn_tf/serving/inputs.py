@@ -5,7 +5,7 @@ Labels, too, as people write them -> numbers.
 
 import os
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,8 @@ MAX_NAMED = 20  # unusable images that an error names
 PILLOW_MODES = ("P", "PA", "LA", "La", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 FORMS = (
     "an array [images, height, width] or [images, height, width, channels], a list of "
-    "arrays, file paths or encoded images, one of these, or a folder of images"
+    "arrays, file paths or encoded images, one of these (an array [height, width, "
+    "channels]), or a folder of images"
 )
 
 
@@ -47,7 +48,13 @@ def listed(images: Any) -> Any:
     if isinstance(images, str | os.PathLike) and os.path.isdir(images):
         return folders.images(pathlib.Path(images), "images").paths
     one = isinstance(images, str | os.PathLike | bytes) or _is_pillow(images)
-    return [images] if one else images
+    return [images] if one or _is_one_array(images) else images
+
+
+def _is_one_array(images: Any) -> bool:
+    """Returns whether an array is one image, [height, width, channels]."""
+    shape = tuple(getattr(images, "shape", ()))
+    return len(shape) == 3 and shape[-1] in CHANNELS
 
 
 def by_folders(images: Any) -> tuple[list[str], list[str]]:
@@ -65,8 +72,14 @@ def by_folders(images: Any) -> tuple[list[str], list[str]]:
 def count(images: Any) -> int:
     """Returns the number of images in any of the forms."""
     images = listed(images)
-    if not hasattr(images, "__len__"):
-        raise InputError(f"images must be {FORMS}, found {type(images).__name__}")
+    sequence = hasattr(images, "__len__") and hasattr(images, "__getitem__")
+    if not sequence or isinstance(images, Mapping):
+        remedy = "; give list(images.as_numpy_iterator())" * hasattr(
+            images, "as_numpy_iterator"
+        )
+        raise InputError(
+            f"images must be {FORMS}, found {type(images).__name__}{remedy}"
+        )
     return len(images)
 
 

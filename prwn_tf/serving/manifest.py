@@ -110,8 +110,11 @@ def _verify(folder: pathlib.Path, expected: dict[str, str]) -> None:
     """Raises unless a folder holds the expected files with the expected hashes."""
     present = set(_files(folder))
     for name in sorted(present ^ set(expected)):
-        what = "has a file that was not exported" if name in present else "lacks a file"
-        raise UserError(f"{folder} {what}: {name}; export the run again")
+        if name in present:
+            raise UserError(
+                f"{folder} has a file that was not exported: {name}; remove it"
+            )
+        raise UserError(f"{folder} lacks a file: {name}; export the run again")
     for name, digest in expected.items():
         actual = files.sha256(folder / name)
         if actual != digest:

@@ -14,6 +14,7 @@ import numpy as np
 import tqdm
 
 from prwn_tf import files
+from prwn_tf.data import tree
 from prwn_tf.errors import UserError
 from prwn_tf.serving import inputs
 from prwn_tf.serving.classifier import FewShotClassifier
@@ -140,7 +141,8 @@ def predict(
     crowd, points = [], None
     if unlabeled is not None:
         crowd = list(_embed(unlabeled.paths, model, "learning"))
-        _check_any(crowd, unlabeled)
+        if not any(batch.places for batch in crowd):
+            raise _none_usable(unlabeled, "unlabeled", crowd[0].problems[0])
         points = np.concatenate([batch.embeddings for batch in crowd])  # [U, D]
     classifier = FewShotClassifier(model).fit_embeddings(
         embeddings, labels, points, adapt
@@ -198,7 +200,11 @@ def _label_folder(
 ) -> list[Prediction]:
     """Labels all images of a folder, with a progress bar."""
     batches = _embed(images.paths, model, "classifying")
-    return list(_label(classifier, images, batches))
+    labelled = list(_label(classifier, images, batches))
+    # Of a single one the caller says so.
+    if len(labelled) > 1 and all(each.problem for each in labelled):
+        raise _none_usable(images, "query", labelled[0].problem)
+    return labelled
 
 
 class _EmbeddedBatch(NamedTuple):
@@ -221,13 +227,11 @@ def _embed(
             bar.update(len(loaded.places) + len(loaded.problems))
 
 
-def _check_any(batches: Sequence[_EmbeddedBatch], images: ImageFolder) -> None:
-    """Raises unless one of the images could be used."""
-    if any(batch.places for batch in batches):
-        return
-    raise UserError(
-        f"none of the {len(images.paths)} images in --unlabeled={images.root} can be "
-        f"used: {images.paths[0]} {batches[0].problems[0]}"
+def _none_usable(images: ImageFolder, flag: str, problem: str) -> UserError:
+    """Returns what to say of a folder in which no image can be used."""
+    return UserError(
+        f"none of the {len(images.paths)} images in --{flag}={images.root} can be "
+        f"used: {images.paths[0]} {problem}"
     )
 
 
@@ -252,9 +256,9 @@ def _label(
             by_place[place] = Prediction(
                 path=path,
                 file=images.name(path),
-                label=str(names[best]),
+                label=tree.plain(str(names[best])),
                 probability=float(likely[row]),
-                runner_up=str(names[answers.runner_up[row]]),
+                runner_up=tree.plain(str(names[answers.runner_up[row]])),
                 margin=float(answers.margin[row]),
                 none_of_these=float(answers.none_of_these[row]),
                 novel=bool(answers.none_of_these[row] > classifier.threshold_),

@@ -20,6 +20,15 @@ def test_one_image_that_cannot_be_read(model, folders, tmp_path):
     program.assert_one_line(result, 2, f"--query={query} is a web page")
 
 
+def test_a_folder_in_which_no_image_can_be_read(model, folders, tmp_path):
+    for name in ("one.jpg", "two.jpg"):
+        raw.write(tmp_path / "query" / name, b"<html>")
+    changes = {"query": tmp_path / "query", "unlabeled": None, "adapt": None}
+    result = program.run("predict", *flags(model, folders, tmp_path / "o", changes))
+    program.assert_one_line(result, 2, "none of the 2 images in --query=", "a web page")
+    assert not list((tmp_path / "o").iterdir())
+
+
 def test_results_lie_outside_of_the_images(model, folders):
     inside = folders / "unlabeled" / "labels"
     result = program.run("predict", *flags(model, folders, inside))

@@ -35,6 +35,28 @@ def test_arrays_files_and_bytes_are_the_same(model, fitted, queries, tmp_path):
         np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-5)
 
 
+def test_one_array_is_one_image(fitted, queries):
+    [expected] = fitted.predict(queries[:1])
+    color = np.repeat(queries[0], 3, axis=-1)
+    for form in (queries[0], tf.constant(queries[0]), color):
+        assert list(fitted.predict(form)) == [expected]
+    with pytest.raises(InputError, match="images must be an array"):
+        fitted.predict(queries[0].reshape(1, -1))  # numbers of an image in a row
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        (tf.data.Dataset.from_tensors(0), r"Dataset; give list\(images.as_numpy_it"),
+        ({"a.png"}, "found set$"),
+        ({"a.png": "cat"}, "found dict$"),
+    ],
+)
+def test_what_has_no_order_is_refused(fitted, form, name):
+    with pytest.raises(InputError, match=f"images must be an array .*{name}"):
+        fitted.predict(form)
+
+
 @pytest.mark.parametrize("mode", ["RGBA", "P", "CMYK", "YCbCr", "HSV"])
 def test_images_of_pillow(color_model, mode):
     pillow = pytest.importorskip("PIL.Image")
@@ -122,7 +144,7 @@ def test_colour_stays_colour(color_model):
         (b"\x89PNG", "image 0 is not a JPEG"),
         (7, "found int"),
         (np.zeros((28, 28)), r"shape \(28, 28\)"),
-        (np.zeros((28, 28, 3)), r"shape \(28, 28, 3\)"),
+        (np.zeros((1, 28, 28, 3, 1)), r"shape \(1, 28, 28, 3, 1\)"),
         (np.zeros((2, 28, 28, 2)), r"shape \(2, 28, 28, 2\)"),
         (np.full((2, 28, 28), 7.0), "must be from 0 to 1, found 7.0"),
         (np.full((2, 28, 28), np.nan), "must be from 0 to 1"),

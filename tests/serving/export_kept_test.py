@@ -24,7 +24,7 @@ def test_an_altered_model_is_refused(exported, tmp_path, damage):
     elif damage == "add":
         (folder / "assets").mkdir(exist_ok=True)
         (folder / "assets" / "extra").write_text("")
-        text = "not exported: assets/extra"
+        text = "not exported: assets/extra; remove it"
     elif damage == "remove":
         data.unlink()
         text = "lacks a file"

@@ -38,6 +38,30 @@ def test_a_table_of_labels(tmp_path):
         folders.labelled(tmp_path / "t.csv", None)
 
 
+def test_images_come_in_the_order_of_their_paths(tmp_path):
+    for name in ("b.png", "a/1.png", "a.png", "c/x/0.png", "c/y.png"):
+        made.write(tmp_path / name, made.png(0, 0))
+    paths = folders.images(tmp_path, "query").paths
+    assert paths == [str(path) for path in sorted(tmp_path.rglob("*.png"))]
+
+
+def test_splits_are_no_classes(tmp_path):
+    made.class_folders(tmp_path / "train", ["ant", "bee"])
+    made.class_folders(tmp_path / "val", ["cat", "dog"])
+    with pytest.raises(UserError, match="has train, val where classes are expected"):
+        folders.support(tmp_path)
+
+
+def test_images_beside_the_classes_are_told(tmp_path, caplog):
+    made.class_folders(tmp_path, ["ant", "bee/young"])
+    made.write(tmp_path / "bee" / "old.png", made.png(0, 0))
+    made.write(tmp_path / "cat_1.png", made.png(0, 0))
+    assert list(folders.support(tmp_path)) == ["ant", "bee"]
+    told = [record.getMessage() for record in caplog.records]
+    assert ["bee (young)" in text for text in told] == [True, False]
+    assert told[1].endswith("images that lie in no class folder: 1")
+
+
 def test_one_image(tmp_path):
     path = tmp_path / "photo.png"
     path.write_bytes(b"")

@@ -59,14 +59,17 @@ for (const order of ["name", "certain", "doubtful", "given"]) {
 }
 // A wrong label, a new class with a name like a formula, and none of them.
 const rows = [...document.querySelectorAll(".row")];
-for (const [row, right] of [[0, "cat"], [1, '=ne,w "class"'], [2, ""]]) {
+for (const [row, right] of [[0, "cat"], [1, '=ne,w  "class"'], [2, ""]]) {
   rows[row].querySelector(".thumb").click();
   log.large = large.open && picture.src;
-  const known = right !== '=ne,w "class"';
+  const known = right !== '=ne,w  "class"';
   const field = document.getElementById(known ? "right" : "fresh");
   field.value = right;
   field.dispatchEvent(new Event("change"));
 }
+rows[1].querySelector(".thumb").click();
+log.chosen = document.getElementById("right").value;
+rows[2].querySelector(".thumb").click();
 log.corrected = rows.slice(0, 3).map((row) => row.dataset.name);
 log.stepped = [document.getElementById("which").textContent];
 document.getElementById("previous").click();
@@ -77,6 +80,7 @@ unsaved = false;
 find.value = " CAT/0 ";
 find.dispatchEvent(new Event("input"));
 log.found = names();
+log.count = count.textContent;
 log.wide = document.documentElement.scrollWidth > window.innerWidth;
 document.title = JSON.stringify(log);
 </script>"""
@@ -103,6 +107,14 @@ def test_sorting_finding_and_correcting_in_a_browser(shown, tmp_path):
     assert log["given"] == log["before"]
     assert log["found"] == [name for name in log["before"] if name.startswith("cat/0")]
     assert not log["wide"]
+    assert log["chosen"] == '=ne,w  "class"'  # with both of its blanks
+    images = {  # a query has a row, and perhaps a card beside it
+        each.get("data-row", each["data-name"]): each["data-name"]
+        for each in Reader(text).of("li") + figures
+        if each
+    }
+    found = sum("cat/0" in name for name in images.values())
+    assert log["count"] == f"{found} of {len(images)}"
     assert log["large"].startswith("file:///")
     assert log["stepped"] == log["corrected"][2:0:-1]
     # The table is what `predict --support_table` and `prepare --labels` read.
@@ -115,7 +127,7 @@ def test_sorting_finding_and_correcting_in_a_browser(shown, tmp_path):
         if "data-row" in each and "data-novel" not in each
     }
     first, second, third = log["corrected"]
-    expected |= {first: "cat", second: '=ne,w "class"'}
+    expected |= {first: "cat", second: '=ne,w  "class"'}
     expected.pop(third, None)
     assert labels == expected
     assert log["table"].count(",you") == 3

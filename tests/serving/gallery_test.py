@@ -49,7 +49,9 @@ def test_nothing_comes_from_elsewhere(shown):
             assert value.startswith(("#", "./", "data:image/jpeg;base64,"))
     assert not re.search(r"url\(|@import|https?://", text)
     [policy] = [each for each in Reader(text).of("meta") if "http-equiv" in each]
-    assert policy["content"].startswith("default-src 'none'; img-src data: file:;")
+    assert policy["content"].startswith(
+        "default-src 'none'; img-src 'self' data: file:;"
+    )
 
 
 def test_images_lead_to_their_files(shown):

@@ -1,7 +1,7 @@
 """Which folders of a tree are classes, and which images are theirs."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from prwn_tf.data import tree
@@ -39,6 +39,11 @@ class ClassFolders(NamedTuple):
                 f"{tree.listed(within, MAX_NOTED)}"
             )
         return notes
+
+
+def are_splits(names: Collection[str]) -> bool:
+    """Returns whether all of some folders are called as splits are."""
+    return all(name.lower() in _SPLIT_NAMES for name in names)
 
 
 def by_split(source: Tree, least: int) -> dict[str, ClassFolders]:

@@ -76,7 +76,8 @@ def page(
 <html lang="en">
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
-img-src data: file:; style-src '{_digest(style)}'; script-src '{_digest(script)}'">
+img-src 'self' data: file:; \
+style-src '{_digest(style)}'; script-src '{_digest(script)}'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{text(title)}</title>
 <style>{style}</style>
@@ -176,7 +177,10 @@ def _legend(predictions: Predictions) -> str:
 
 def _large(chosen: Choice) -> str:
     """Returns the frame in which an image is shown large, and gets its right label."""
-    options = "".join(f"<option>{text(each.name)}</option>" for each in chosen.classes)
+    options = "".join(
+        f'<option value="{text(each.name)}">{text(each.name)}</option>'
+        for each in chosen.classes
+    )
     return (
         "<dialog id=large><div class=bar><button id=previous title=Previous>‹</button>"
         "<span id=which></span><button id=next title=Next>›</button>"

@@ -23,14 +23,16 @@ sort.addEventListener("change", () => {
 
 find.addEventListener("input", () => {
   const wanted = find.value.trim().toLowerCase();
-  let shown = 0;
+  const shown = new Set(), all = new Set();  // an image may have a card and a row
   for (const card of cards) {
-    const text = (card.dataset.name + " " + card.dataset.label).toLowerCase();
+    const {name, row, label} = card.dataset;
+    const text = [name, label, corrections.get(row)].join(" ").toLowerCase();
     const hit = text.includes(wanted);
     card.classList.toggle("hidden", !hit);
-    shown += hit;
+    all.add(row ?? name);
+    if (hit) shown.add(row ?? name);
   }
-  count.textContent = wanted ? shown + " of " + cards.length : "";
+  count.textContent = wanted ? shown.size + " of " + all.size : "";
 });
 
 // --- One image, large
@@ -108,7 +110,7 @@ function correct(right) {
       card.querySelector("i").textContent = "by you";
     }
   const known = [...byId("right").options].some((each) => each.value === right);
-  if (!known) byId("right").add(new Option(right), byId("right").options[0]);
+  if (!known) byId("right").add(new Option(right, right), byId("right").options[0]);
   byId("download").hidden = false;
   byId("download").textContent = `corrected.csv (${corrections.size})`;
   show(thumb);
