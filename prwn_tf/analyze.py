@@ -17,11 +17,11 @@ import dataclasses
 
 from absl import flags
 
-from prwn_tf import cli, files, runs
+from prwn_tf import cli, runs
 from prwn_tf.analysis import analyses, figures
 from prwn_tf.analysis.analyses import ANALYSES
 from prwn_tf.analysis.settings import Settings as AnalysisSettings
-from prwn_tf.cli import define, read
+from prwn_tf.cli import analysis, define, read
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pools
 
@@ -57,15 +57,14 @@ def main() -> None:
     if "ways" in what:
         for way in FLAGS.ways or [test.way]:
             pools.check(split, dataclasses.replace(test, way=way))
-    settings = read.analysis_settings(
+    settings = analysis.settings(
         spec,
         test,
         ways=tuple(FLAGS.ways or ()),
         steps=FLAGS.walk_steps,
         epsilons=tuple(FLAGS.epsilons),
     )
-    output = cli.path(FLAGS.output or opened[0].workdir.path / "analysis")
-    files.check_writable(output)
+    output = analysis.output(opened)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     subjects = runs.subjects(opened, stores, FLAGS.split, FLAGS.eval_seed)

@@ -10,8 +10,8 @@ class, as in the paper's analysis.
 
 from absl import flags
 
-from prwn_tf import cli, files, runs
-from prwn_tf.cli import define, read
+from prwn_tf import cli, runs
+from prwn_tf.cli import analysis, define, read
 from prwn_tf.config import EpisodeSpec
 from prwn_tf.episodes import pools
 from prwn_tf.errors import UserError
@@ -33,9 +33,8 @@ def main() -> None:
         )
     stores = runs.open_data(opened, cli.data_dir())
     pools.check(pools.whole(stores[FLAGS.split], FLAGS.split), spec)
-    settings = read.analysis_settings(spec, opened[0].config.test)
-    output = cli.path(FLAGS.output or opened[0].workdir.path / "analysis")
-    files.check_writable(output)
+    settings = analysis.settings(spec, opened[0].config.test)
+    output = analysis.output(opened)
 
     cli.load_tensorflow()  # takes seconds, so flags and data are checked first
     from prwn_tf.analysis import distraction

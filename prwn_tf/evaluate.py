@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from absl import flags
 
-from prwn_tf import cli, files, protocols, runs
+from prwn_tf import cli, files, protocols, released, runs
 from prwn_tf.cli import dataset, define, read
 from prwn_tf.config import ADAPTATIONS, RIVALS, EpisodeSpec, TrainConfig
 from prwn_tf.data import catalog
@@ -101,6 +101,8 @@ flags.adopt_module_key_flags(define)
 
 def main() -> None:
     source = read.source()
+    if FLAGS.output is None and FLAGS.workdir is not None:
+        read.check_not_released(FLAGS.workdir)
     config = runs.config_of(source)
     adaptations = read.names("adapt")  # which there are is for the head to say
     specs = [
@@ -142,6 +144,11 @@ def check_calibration(config: TrainConfig, path: pathlib.Path) -> None:
     """Raises if what is asked for is no better than what there is, or cannot be had."""
     if FLAGS.calibrate and FLAGS.calibrate_from:
         raise UserError("--calibrate and --calibrate_from exclude each other")
+    if FLAGS.workdir is not None and released.is_ours(FLAGS.workdir):
+        raise UserError(
+            f"--workdir={FLAGS.workdir} is a released model, which is calibrated; copy "
+            "its folder to calibrate it in another way"
+        )
     if FLAGS.calibrate and config.learns_validation:
         raise UserError(
             "--calibrate needs validation classes that the model has not learned, and "

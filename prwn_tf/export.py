@@ -123,6 +123,12 @@ def make_draft(source: runs.Source) -> "Draft":
     return export.saved_model(FLAGS.classes and cli.path(FLAGS.classes))
 
 
+def _crowd(row: dict[str, Any]) -> str:
+    """Returns what else was among the unlabelled images of a test."""
+    distractors = row.get("distractors", 0)
+    return f", {distractors} distractor classes" if distractors else ""
+
+
 def summary(about: dict[str, Any], output: pathlib.Path) -> list[str]:
     """Returns what was written, in lines for the reader at the terminal."""
     size = about["preprocess"]["size"]
@@ -133,7 +139,7 @@ def summary(about: dict[str, Any], output: pathlib.Path) -> list[str]:
     ]
     lines += [
         f"{100 * row['accuracy']:.2f} ({row['way']}-way {row['shot']}-shot, "
-        f"{row['adapt']})"
+        f"{row['adapt']}{_crowd(row)})"
         for row in about["accuracy"]
     ]
     if FLAGS.format != "saved_model":

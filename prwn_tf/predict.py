@@ -151,6 +151,11 @@ def check_source() -> None:
             f"--classes={FLAGS.classes} was learned with its unlabelled images; leave "
             "out --unlabeled, or learn anew with --support"
         )
+    if FLAGS.classes is not None and FLAGS.adapt is not None:
+        raise UserError(
+            f"--adapt={FLAGS.adapt} says what --unlabeled does, and --classes="
+            f"{FLAGS.classes} was learned before; leave it out"
+        )
 
 
 def output_folder() -> pathlib.Path | None:

@@ -26,6 +26,7 @@ _LEFT_BEHIND = (
     "projector",
     "evaluation",
     "episodes.csv",
+    "analysis",
     ".",
 )
 
@@ -35,6 +36,11 @@ def model(name: str | os.PathLike) -> pathlib.Path:
     path = pathlib.Path(name)
     released = MODELS.get(str(name))
     return _ROOT / released if released and not path.exists() else path
+
+
+def is_ours(name: str | os.PathLike) -> bool:
+    """Returns whether a name is a released model's, whose folder is the package's."""
+    return model(name) != pathlib.Path(name)
 
 
 def flagfile(name: str) -> str:

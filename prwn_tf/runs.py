@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from prwn_tf import backbones, methods
+from prwn_tf import backbones, methods, released
 from prwn_tf.config import TrainConfig
 from prwn_tf.data import catalog
 from prwn_tf.data.store.reader import ClassStore
@@ -177,7 +177,7 @@ def open_runs(paths: Iterable[pathlib.Path], labels: Sequence[str] = ()) -> list
     Unless labels are given, a run is called by its method, and by its folder as well
     where two have the same method.
     """
-    workdirs = [Workdir(path) for path in paths]
+    workdirs = [Workdir(released.model(path)) for path in paths]
     configs = [workdir.load_config() for workdir in workdirs]
     for workdir in workdirs:
         workdir.check_finished()

@@ -72,7 +72,9 @@ def _unheard(error: OSError) -> int:
 
 def _guarded(main: Callable[[], None], argv: list[str]) -> int:
     if len(argv) > 1:
-        raise app.UsageError(f"unexpected argument {argv[1]!r}; all settings are flags")
+        text = f"error: unexpected argument {argv[1]!r}; --help lists the flags"
+        print(text, file=sys.stderr)
+        return 1
     logging.set_verbosity(logging.WARNING)
     _check_given()
     return exit_code(main)

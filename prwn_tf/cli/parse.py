@@ -46,7 +46,8 @@ def _problem(message: str) -> str:
     if missing := re.findall(_MISSING, message):
         return "give " + ", ".join(map(_example, missing))
     if either := re.search(_EITHER, message):
-        return "give " + " or ".join(map(_example, either.group(1).split(", ")))
+        names = " and ".join(map(_example, either.group(1).split(", ")))
+        return f"give one of {names}, not both"
     return message.replace("\n", "; ").rstrip(".")
 
 

@@ -20,8 +20,6 @@ from prwn_tf import (
     released,
     settings,
 )
-from prwn_tf.analysis import figures
-from prwn_tf.analysis.settings import Settings as AnalysisSettings
 from prwn_tf.cli import define
 from prwn_tf.config import (
     ASKED,
@@ -133,9 +131,10 @@ def source() -> Source:
                 )
         return Workdir(released.model(cli.path(FLAGS.workdir)))
     if not backbones.is_backbone(FLAGS.model):
+        known = FLAGS.model if FLAGS.model in released.MODELS else "DIR"
         raise UserError(
             f"--model={FLAGS.model} is no network of Keras, as keras:EfficientNetV2B0 "
-            "is; give the folder of a run as --workdir"
+            f"is; give a run, or a released model, as --workdir={known}"
         )
     weights = FLAGS.encoder_weights or backbones.IMAGENET
     models.check(FLAGS.model, weights)
@@ -213,19 +212,13 @@ def task_specs(base: EpisodeSpec) -> list[EpisodeSpec]:
     return [EpisodeSpec(*each) for each in itertools.product(*numbers)]
 
 
-def analysis_settings(
-    spec: EpisodeSpec, test: EpisodeSpec, **more: Any
-) -> AnalysisSettings:
-    """Returns what the flags of an analysis say, beside its episodes."""
-    figures.require()
-    return AnalysisSettings(
-        spec=spec,
-        test=test,
-        episodes=FLAGS.eval_episodes or 300,
-        smoothing=FLAGS.graph_smoothing,
-        episode=FLAGS.episode,
-        **more,
-    )
+def check_not_released(name: str) -> None:
+    """Raises if what is found would be written into the package."""
+    if released.is_ours(name):
+        raise UserError(
+            f"--workdir={name} is a released model, in whose folder nothing is "
+            "written; give an --output"
+        )
 
 
 def chosen(flag: str, known: Sequence[str]) -> list[str]:

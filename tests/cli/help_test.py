@@ -87,7 +87,7 @@ def test_an_episode_has_no_batch_size():
 @pytest.mark.parametrize(
     ("name", "given", "text"),
     [
-        ("evaluate", [], "give --workdir=DIR or --model=MODEL;"),
+        ("evaluate", [], "give one of --workdir=DIR and --model=MODEL, not both;"),
         ("predict", ["--output=x"], "give --model=MODEL, --query=IMAGES;"),
         ("distractors", [], "give --workdir=DIR;"),
     ],

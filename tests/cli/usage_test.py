@@ -12,6 +12,7 @@ import pytest
 from tests.cli import program
 
 NO_POINTS = "--train_unlabeled and --train_extra are 0"
+SERVED, RELEASED = "--model=omniglot-prwn", "--workdir=omniglot-prwn"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,25 @@ def test_usage_errors_exit_with_1(flags, texts):
     assert "Traceback" not in result.stderr
     for text in texts:
         assert text in result.stderr + result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "code", "text"),
+    [
+        ("evaluate", [RELEASED], 2, "nothing is written; give an --output"),
+        ("evaluate", ["--model=omniglot-prwn"], 2, "as --workdir=omniglot-prwn"),
+        ("evaluate", ["--model=x", RELEASED], 1, "and --model=MODEL, not both"),
+        (
+            "predict",
+            [SERVED, "--classes=c.npz", "--adapt=gate", "--query=q"],
+            2,
+            "--adapt=gate says what --unlabeled does, and --classes=c.npz was learned",
+        ),
+        ("predict", [SERVED, "--query", "a", "b"], 1, "unexpected argument 'b'"),
+    ],
+)
+def test_what_names_a_model_is_one_line(name, flags, code, text):
+    program.assert_one_line(program.run(name, *flags), code, text)
 
 
 @pytest.mark.parametrize(
