@@ -76,6 +76,8 @@ class Decoder:
                 continue
             if header.kind == "gif":
                 *_, content = gif.first_picture(content)
+                if self._background is not None:
+                    content = gif.opaque(content, self._background)
             encoded.append((place, content, header))
         for batch in _batches(encoded, self._canvas):
             self._decode(batch, pixels, problems)

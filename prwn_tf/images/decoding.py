@@ -62,7 +62,7 @@ def _stored_pixels(
     decoders = {
         b"\xff\xd8": lambda: _jpeg(content, canvas),
         b"\x89P": lambda: _png(content, background),
-        b"BM": lambda: _bmp(content),
+        b"BM": lambda: _bmp(content, background),
     }
     if hasattr(tf.io, "decode_jxl"):  # from TensorFlow 2.21 on
         decoders |= {
@@ -97,7 +97,7 @@ def _png(content: tf.Tensor, background: int | None) -> tf.Tensor:
     return over(pixels[..., :3], pixels[..., 3:], background)
 
 
-def _bmp(content: tf.Tensor) -> tf.Tensor:
+def _bmp(content: tf.Tensor, background: int | None) -> tf.Tensor:
     """Returns the pixels of a BMP image; one with a palette is an error.
 
     The decoder does not convert channels, and takes the numbers of a palette's colours
@@ -108,7 +108,7 @@ def _bmp(content: tf.Tensor) -> tf.Tensor:
         tf.shape(pixels)[-1], 3, "a BMP image with a palette; save it as PNG"
     )
     with tf.control_dependencies([enough]):
-        return pixels[..., :3]
+        return colored(pixels, background)
 
 
 def _other(content: tf.Tensor) -> tf.Tensor:

@@ -193,6 +193,29 @@ def test_a_line_is_padded_too():
     assert (np.delete(padded, 9, axis=0) == 0).all()
 
 
+def test_what_is_transparent_in_a_gif_is_background():
+    control = b"!\xf9\x04%c\0\0\0\0"  # names the first colour of the table
+    frame = b",\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
+    red = [
+        b"GIF89a\1\0\1\0\x80\0\0\xff\0\0\0\0\xff" + control % flags + frame
+        for flags in (1, 0)
+    ]
+    pixels, problems = decoder_lib.Decoder(20, background=200)(red)
+    assert not problems
+    assert (pixels[0] == 200).all()
+    assert (pixels[1] == [255, 0, 0]).all()
+
+
+def test_what_is_transparent_in_a_bmp_is_background():
+    header = struct.pack("<IHHIIiiHHIIiiII", 62, 0, 0, 54, 40, 2, 1, 1, 32, *[0] * 6)
+    clear_and_black = b"\0\0\0\0" + b"\0\0\0\xff"
+    content = b"BM" + header + clear_and_black
+    [image], problems = decoder_lib.Decoder(20, background=200)([content])
+    assert not problems
+    np.testing.assert_array_equal(image[:, 0], 200)
+    np.testing.assert_array_equal(image[:, -1], 0)
+
+
 def test_images_without_alpha_have_no_background():
     # One bit a pixel, as Omniglot is stored: black with a white corner.
     rows = (b"\0" + b"\xff" * 2 + b"\0") * 10 + (b"\0" * 4) * 10
