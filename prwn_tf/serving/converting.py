@@ -23,8 +23,10 @@ from prwn_tf.serving.quantized import Comparison
 # [B, size, size, channels] of float32, 0 to 255 -> [B, D].
 Network = Callable[[np.ndarray], np.ndarray]
 TOLERANCE = 1e-4  # of the greatest number in an embedding
+INT8_TOLERANCE = 0.1  # the same, of a network of eight bits
 OPSET = 18  # of ONNX
 MAX_IMAGES = 256  # that tell the range of numbers
+MAX_COMPARED = 32  # of these, to see what eight bits cost
 
 
 def litert(
@@ -48,7 +50,8 @@ def litert(
         saved = _save(model, folder, batch)
         converter = tf.lite.TFLiteConverter.from_saved_model(str(saved))
         content = converter.convert()
-        about = verified(model, "model.tflite", network(content))
+        whole = network(content)
+        about = verified(model, "model.tflite", whole)
         files.write_bytes(folder / "model.tflite", content)
         if representative is not None:
             images = _images(model, representative)
@@ -58,7 +61,9 @@ def litert(
                 for i in range(0, len(images), batch)
             )
             content = converter.convert()
-            about["int8"] = compare(model, network(content))
+            eight = network(content)
+            about["int8_error"] = rounded(whole, eight, _seen(model, images))
+            about["int8"] = compare(model, eight)
             files.write_bytes(folder / "model_int8.tflite", content)
         return about | {"format_of_files": "litert", "batch": batch}
 
@@ -90,14 +95,8 @@ def onnx(batch: int) -> Callable[[ServedModel, pathlib.Path], dict[str, Any]]:
 
 def verified(model: ServedModel, name: str, network: Network) -> dict[str, Any]:
     """Returns how far a network is from the model, or raises if that is too far."""
-    side, channels = model.preprocess.size, model.preprocess.channels
-    noise = np.random.default_rng(0).random((8, side, side, channels))
-    images = (255 * noise**2).astype(
-        np.uint8
-    )  # dark, so that drawings stay as they are
-    expected = model.embed(images)  # [8, D]
-    scale = max(float(np.abs(expected).max()), np.finfo(np.float32).tiny)
-    error = float(np.abs(network(images) - expected).max()) / scale
+    images = _noise(model)
+    error = _apart(model.embed(images), network(images))
     if not error <= TOLERANCE:
         raise UserError(
             f"{name} does not compute what the model does: embeddings differ by "
@@ -105,6 +104,39 @@ def verified(model: ServedModel, name: str, network: Network) -> dict[str, Any]:
             "SavedModel, and tell us which network it was"
         )
     return {"error": error}
+
+
+def rounded(whole: Network, eight: Network, images: np.ndarray) -> float:
+    """Returns how far a network of eight bits is from that of 32, or raises."""
+    error = _apart(whole(images), eight(images))
+    if not error <= INT8_TOLERANCE:
+        raise UserError(
+            f"model_int8.tflite is too coarse: embeddings differ by {error:.2g} of "
+            f"their greatest number, {INT8_TOLERANCE:g} is allowed; give as "
+            "--representative images like those to come, of many kinds"
+        )
+    return error
+
+
+def _apart(expected: np.ndarray, actual: np.ndarray) -> float:
+    """Returns the greatest difference of embeddings, as a share of their greatest."""
+    scale = max(float(np.abs(expected).max()), np.finfo(np.float32).tiny)
+    return float(np.abs(actual - expected).max()) / scale
+
+
+def _noise(model: ServedModel) -> np.ndarray:
+    """Returns images that nobody has: [8, S, S, C] of uint8.
+
+    They are dark, so that drawings stay as they are.
+    """
+    side, channels = model.preprocess.size, model.preprocess.channels
+    noise = np.random.default_rng(0).random((8, side, side, channels))
+    return (255 * noise**2).astype(np.uint8)
+
+
+def _seen(model: ServedModel, images: np.ndarray) -> np.ndarray:
+    """Returns some images that set the range of numbers, and noise, which did not."""
+    return np.concatenate([images[:MAX_COMPARED], _noise(model).astype(np.float32)])
 
 
 def in_batches(run: Network, batch: int) -> Network:

@@ -175,6 +175,17 @@ def test_nothing_is_measured_on_other_data(
     assert compare(color_model, color_model.embed) == {}
 
 
+def test_eight_bits_that_are_too_coarse_are_refused():
+    images = np.linspace(0, 255, 20).reshape(5, 4)
+
+    def steps(size):
+        return lambda points: size * np.round(points / size)
+
+    assert converting.rounded(steps(1e-9), steps(2), images) < 0.005
+    with pytest.raises(UserError, match=r"differ by 0\..* images like those to come"):
+        converting.rounded(steps(1e-9), steps(100), images)
+
+
 def test_a_network_makes_an_embedding_of_each_image():
     images = np.arange(5.0).reshape(5, 1, 1, 1)
     network = converting.in_batches(lambda batch: batch[:, 0, 0], 2)
