@@ -255,14 +255,28 @@ def _settings_where(
     }
 
 
+def unused_choice(config: TrainConfig, name: str) -> str:
+    """Returns why nothing looks at a setting of no part; empty if something does."""
+    if name == "channels" and backbones.is_backbone(config.encoder):
+        return f"--encoder={config.encoder} has its own"
+    blocks = ("conv4", "resnet12", *config.own)
+    if name == "conv_block" and config.conv_block == "fast":
+        return "" if config.encoder in blocks else "the encoder has no such blocks"
+    if name == "xla" and config.xla == "walk" and config.walk.weight == 0:
+        return "--walk_weight is 0, so there is no walk to compile"
+    return ""
+
+
 def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> str:
     """Returns why nothing looks at a setting of a part; empty if something does."""
     settings, name = config.part(part), field.name
     if isinstance(settings, OptimizerConfig):
         return settings.unused_reason(name)
     if isinstance(settings, EpisodeSpec):
-        batches = METHODS[config.method].batches
-        return f"--method={config.method} learns from mini-batches" if batches else ""
+        if METHODS[config.method].batches:
+            return f"--method={config.method} learns from mini-batches"
+        crowd = name == "distractors" and not settings.unlabeled
+        return "--train_unlabeled is 0" if crowd else ""
     if isinstance(settings, Term):
         off = settings.weight == 0 and name != "weight"
         return f"--{settings.name}_weight is 0" if off else ""
@@ -271,6 +285,8 @@ def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> s
         and backbones.part_name(config.encoder) != part
     ):
         return f"it belongs to --encoder={settings.asked_as or part}"
+    if name == "first_scale" and settings.scale:
+        return f"--tpn_scale={settings.scale:g} is used as it is"
     methods = field.metadata["methods"]
     if methods and (config.head or config.method not in methods):
         return f"it belongs to --method={' or '.join(methods)}"

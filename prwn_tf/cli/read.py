@@ -158,6 +158,10 @@ def _own_parts() -> dict[str, OwnPart]:
 
 def _check_used(config: TrainConfig) -> None:
     """Raises if a flag was given that nothing in the config looks at."""
+    for name in TrainConfig.flags():
+        reason = methods.unused_choice(config, name)
+        if reason and FLAGS[name].value is not None:
+            raise UserError(f"--{name} has no effect here: {reason}; leave it out")
     groups = [(name, kind, "") for name, kind in PARTS.items()]
     groups += [("train", EpisodeSpec, "train_"), ("optimizer", OptimizerConfig, "")]
     for part, kind, prefix in groups:

@@ -155,6 +155,17 @@ def test_flagfiles_that_include_others(tmp_path):
         ({"dataset": "spiral", "encoder": "conv4"}, ["16 pixels", "--encoder=mlp"]),
         ({"dataset": "spiral", "gan_weight": 1}, ["8 pixels", "set --gan_weight=0"]),
         ({"dataset": "spiral", "augment": "color"}, ["--augment", "points of a plane"]),
+        ({"method": "pn", "xla": "walk"}, ["--xla has no effect", "no walk"]),
+        ({"encoder": "mlp", "conv_block": "fast"}, ["--conv_block has no effect"]),
+        ({"encoder": "keras:VGG16", "channels": 7}, ["--channels has no effect"]),
+        (
+            {"method": "tpn", "tpn_scale": 0.4, "tpn_first_scale": 1},
+            ["--tpn_first_scale has no effect", "--tpn_scale=0.4"],
+        ),
+        (
+            {"method": "pn", "train_distractors": 3, "train_unlabeled": 0},
+            ["--train_distractors has no effect", "--train_unlabeled is 0"],
+        ),
         ({"gan_loss": "realness"}, ["--gan_loss has no effect", "--gan_weight is 0"]),
         ({"unlabeled": 19}, ["val split has 20 images", "needs 21"]),
         ({"batch_size": 8}, ["--batch_size has no effect", "--method=classifier"]),
