@@ -112,7 +112,7 @@ def _scaled(
     """Returns an optimizer that scales losses where gradients would underflow.
 
     A step whose gradients overflow moves nothing and halves the scale. Such steps
-    count as episodes, not for the schedule of the rate.
+    count as episodes, by which rates fall.
     """
     if config.precision != "float16":
         return optimizer

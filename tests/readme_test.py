@@ -69,6 +69,8 @@ def test_the_python_of_the_readme(folder):
 
 @pytest.mark.slow  # as that of the README, for longer
 def test_the_python_page(folder):
+    for block in blocks("docs/python.md", "python"):  # each can stand alone
+        assert "import keras" not in block.partition("prwn_tf")[0]
     code = "".join(blocks("docs/python.md", "python"))
     assert "stop=900" in code
     code = code.replace("stop=900", "stop=3") + "print(classifier)\n"

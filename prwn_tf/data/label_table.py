@@ -8,7 +8,7 @@ holidays/IMG_0002.jpg,dog
 import os
 import pathlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from prwn_tf.data import tables, tree
 from prwn_tf.errors import UserError
@@ -48,15 +48,32 @@ def by_class(
         flag: what the user wrote, for messages.
         remedy: how another folder is given.
     """
+    root = os.path.abspath(root)
+    path_of = {file: os.path.join(root, file) for file in labels}
+    missing = [file for file, path in path_of.items() if not os.path.isfile(path)]
+    if missing:
+        path_of |= _told_as_text(root, missing)
+        missing = [path for path in path_of.values() if not os.path.isfile(path)]
     paths: dict[str, list[str]] = defaultdict(list)
     for file, label in sorted(labels.items()):
-        paths[label].append(os.path.join(os.path.abspath(root), file))
-    missing = [
-        path for some in paths.values() for path in some if not os.path.isfile(path)
-    ]
+        paths[label].append(path_of[file])
     if missing:
         raise UserError(
             f"{len(missing)} of the {len(labels)} files in {flag} are not there: "
             f"{tree.listed(missing)}; {remedy}"
         )
     return dict(sorted(paths.items()))
+
+
+def _told_as_text(root: str, names: Collection[str]) -> dict[str, str]:
+    """Returns the paths of images that tables of ours call by some names.
+
+    These are not the files' own where bytes are no text, or codes of a terminal.
+    """
+    wanted = set(names)
+    return {
+        name: path
+        for folder in (tree.walk(pathlib.Path(root)) if os.path.isdir(root) else ())
+        for path in folder.image_paths()
+        if (name := tree.shown(os.path.relpath(path, root)).strip()) in wanted
+    }

@@ -58,7 +58,9 @@ class EgnnConv(Encoder):
             )
             setattr(self, f"convolution_{index + 1}", convolution)
             setattr(self, f"norm_{index + 1}", _norm())
-            dropout = keras.layers.SpatialDropout2D(dropouts[index], seed=seed)
+            dropout = keras.layers.SpatialDropout2D(
+                dropouts[index], seed=BLOCKS * seed + index
+            )
             setattr(self, f"dropout_{index + 1}", dropout)
         self.dense = keras.layers.Dense(
             config.size, **_kernel(weight_decay, (BLOCKS + 1) * seed + BLOCKS)

@@ -8,6 +8,7 @@ from prwn_tf.heads.classes import Classes, stranger_distance
 from prwn_tf.serving import answers
 from prwn_tf.serving.answers import ServedClasses
 from prwn_tf.serving.classifier import FewShotClassifier
+from prwn_tf.serving.folders import as_read
 from prwn_tf.serving.inputs import InputError
 
 
@@ -21,12 +22,15 @@ def add_classes(
     be told without the old ones.
     """
     old, names = classifier.served_, sorted(set(labels))
-    known = set(map(str, classifier.classes_))
-    if twice := [name for name in names if str(name) in known]:
+    known = {as_read(str(name)): str(name) for name in classifier.classes_}
+    if twice := [name for name in names if as_read(str(name)) in known]:
+        spelled = known[as_read(str(twice[0]))]
+        other = f", as {spelled!r}" if spelled != str(twice[0]) else ""
         raise InputError(
-            f"the class {twice[0]!r} is there already; a class is added whole: give it "
-            "another name, or learn all classes anew from their images"
+            f"the class {twice[0]!r} is there already{other}; a class is added whole: "
+            "give it another name, or learn all classes anew from their images"
         )
+    count = len(classifier.classes_)  # N
     codes = np.array([names.index(label) for label in labels], np.int32)  # [n]
     support = answers.labeled(embeddings, codes)
     counts = support.counts.numpy()  # [M]
@@ -36,10 +40,10 @@ def add_classes(
     offsets = np.concatenate([old.offsets, offsets])  # [N + M]
 
     mine = np.zeros((len(embeddings), len(prototypes)), np.float32)  # [n, N + M]
-    mine[:, len(known) :] = support.labels
+    mine[:, count:] = support.labels
     stranger = stranger_distance(embeddings, mine, Classes(prototypes, offsets))
     # Of the old images prototypes are left, which may have a new neighbour.
-    new = Classes(means, offsets[len(known) :])
+    new = Classes(means, offsets[count:])
     near = np.min(new.distances(old.prototypes), axis=-1)  # [N]
     strangers = np.append(np.minimum(old.stranger, near), stranger)
     weights = np.append(classifier.counts_, counts.sum())

@@ -87,7 +87,7 @@ def _told_apart(
     """
     spelled: dict[str, str] = {}
     for name in classes:
-        other = spelled.setdefault(_plain(name), name)
+        other = spelled.setdefault(as_read(name), name)
         if other != name:
             kind = what.partition(" ")[0]
             raise UserError(
@@ -139,6 +139,6 @@ def _check(folder: pathlib.Path, flag: str) -> None:
         raise UserError(f"--{flag}={folder} {what}; give a folder of images")
 
 
-def _plain(name: str) -> str:
+def as_read(name: str) -> str:
     """Returns what people read of a name, and what some disks keep of it."""
     return unicodedata.normalize("NFC", name).strip().casefold()

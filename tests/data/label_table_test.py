@@ -1,10 +1,13 @@
 """Tables of labels: what is taken from them, and what is wrong with some."""
 
+import os
+
 import pytest
 
 from prwn_tf import files
-from prwn_tf.data import label_table
+from prwn_tf.data import label_table, tree
 from prwn_tf.errors import UserError
+from tests.data import made
 
 FLAG = "--labels=t.csv"
 
@@ -64,3 +67,17 @@ def test_files_by_class(tmp_path):
         assert actual[label] == [str(tmp_path / name) for name in names]
     with pytest.raises(UserError, match=r"1 of the 4 files .*/z\.png; look"):
         label_table.by_class(labels | {"z.png": "dog"}, tmp_path, FLAG, "look")
+
+
+def test_names_that_are_no_text_are_found_as_our_tables_call_them(tmp_path):
+    names = [b"bad\xff.png", b" lead.png", b"new\nline.png", b"in/tab\t.png"]
+    paths = [tmp_path / "pile" / os.fsdecode(name) for name in names]
+    for path in paths:
+        made.write(path, made.png(0, 0))
+    rows = [(tree.shown(path.relative_to(tmp_path / "pile")), "cat") for path in paths]
+    files.write_csv(tmp_path / "t.csv", ("file", "label"), rows)
+    labels = label_table.read(tmp_path / "t.csv", FLAG)
+    classes = label_table.by_class(labels, tmp_path / "pile", FLAG, "say where")
+    assert sorted(classes["cat"]) == sorted(map(str, paths))
+    with pytest.raises(UserError, match=r"4 of the 4 files in .*; say where"):
+        label_table.by_class(labels, tmp_path / "nowhere", FLAG, "say where")

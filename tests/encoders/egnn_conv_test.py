@@ -49,6 +49,17 @@ def test_channels_are_left_out_in_training_alone():
     np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-5)
 
 
+def test_blocks_leave_out_channels_of_their_own():
+    encoder = EgnnConv(config=EgnnConvConfig(dropout=0.5, last_dropout=0.5))
+    ones = tf.ones([64, 1, 1, 64])
+    kept = [
+        encoder.dropout_3(ones, training=True) > 0,
+        encoder.dropout_4(ones, training=True) > 0,
+    ]
+    agree = np.mean(kept[0].numpy() == kept[1].numpy())
+    assert abs(agree - 0.5) < 0.05
+
+
 def test_embeddings_are_normalised_in_training():
     embeddings = EgnnConv(channels=4)(images(8, 28), training=True).numpy()
     np.testing.assert_allclose(embeddings.mean(axis=0), 0, atol=1e-5)

@@ -47,5 +47,8 @@ def test_a_prototype_of_few_images_is_as_noisy_as_others(calibrated, points):
 
 def test_a_class_is_added_once(calibrated, points):
     later = FewShotClassifier(calibrated).fit_embeddings(points[:6], LABELS[:6])
-    with pytest.raises(InputError, match="the class 'b' is there already"):
+    spelled = ["B"] * len(LABELS[6:8])
+    with pytest.raises(InputError, match="the class 'B' is there already, as 'b'"):
+        adding.add_classes(later, points[6:8], spelled)
+    with pytest.raises(InputError, match="the class 'b' is there already;"):
         adding.add_classes(later, points[:3], LABELS[:3])
