@@ -19,7 +19,7 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
     seeds = len(summary.of(first.outcomes, "few"))
     parts = [
         "# Experiments in the plane",
-        f"`{command}`",
+        f"`{command}` ([all numbers](toy.json))",
         "1-shot accuracy (%) over 600 episodes, mean ± standard deviation over "
         f"{seeds} seeds; a seed draws the labels, the first weights and the episodes. "
         "The paper reports one run. Settings of equal training are those of the walk "
@@ -42,7 +42,9 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
         _sections(models, "epochs"),
         "## Where the walk helps: length of training",
         _lengths(models),
-        "![curves](toy_curves.png)",
+        "![accuracy by length of training](toy_curves.png)",
+        "Validation points, mean and standard deviation of the seeds. "
+        "[SVG](toy_curves.svg), [PDF](toy_curves.pdf).",
     ]
     for kind, title in SWEEP_TITLES.items():
         rows = _sweep(models, kind, swept_steps)
@@ -50,7 +52,14 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
             parts.append(f"## Where the walk helps: {title} ({swept_steps} steps)")
             header = ("set", title, "few labels", "+ walk", "gain on test")
             parts.append(_table(header, rows))
-    parts += ["![both sets](toy.png)"]
+    parts += [
+        "## What the models answer",
+        "![both sets](toy.png)",
+        "Areas have the colour of the class that a model answers there; large signs "
+        "are labelled points, dots the others. Above stands the test accuracy with every "
+        "labelled point as support, of the seed that is drawn and the mean of all, "
+        "after equal training. [SVG](toy.svg), [PDF](toy.pdf). Each set by itself:",
+    ]
     parts += [f"![{name}](toy_{name}.png)" for name in _datasets(models)]
     return "\n\n".join(parts) + "\n"
 
