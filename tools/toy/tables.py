@@ -56,8 +56,8 @@ def report(models: Mapping["Key", "Trained"], command: str, swept_steps: int) ->
         "## What the models answer",
         "![both sets](toy.png)",
         "Areas have the colour of the class that a model answers there; large signs "
-        "are labelled points, dots the others. Above stands the test accuracy with every "
-        "labelled point as support, of the seed that is drawn and the mean of all, "
+        "are labelled points, dots the others. Above stands the test accuracy with "
+        "every labelled point as support, of the drawn seed and the mean of all, "
         "after equal training. [SVG](toy.svg), [PDF](toy.pdf). Each set by itself:",
     ]
     parts += [f"![{name}](toy_{name}.png)" for name in _datasets(models)]
