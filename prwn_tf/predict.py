@@ -202,12 +202,12 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     origin = [f"{known} classes learned before"] * bool(known)
     if taught:
         classes = f"{len(taught)} class{'es' * (len(taught) > 1)}"
-        origin.append(f"{classes} from {sum(map(len, taught))} examples")
+        origin.append(f"{classes} from {_many(sum(map(len, taught)), 'example')}")
     lines = [" and ".join(origin)]
     if predictions.unlabeled:
         moved, total = len(predictions.trusted), len(predictions.unlabeled)
         lines.append(
-            f"{total} unlabelled images, {moved} of which moved the classes "
+            f"{_many(total, 'unlabelled image')}, {moved} of which moved the classes "
             f"(--adapt={predictions.adapt})"
         )
     counts = Counter(each.label for each in predictions.queries if not each.problem)
@@ -215,7 +215,7 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     listed = ", ".join(f"{name} {number}" for name, number in common)
     more = len(counts) - len(common)
     rest = f" and {more} classes more" if more else ""
-    lines.append(f"{counts.total()} images labelled: {listed}{rest}")
+    lines.append(f"{_many(counts.total(), 'image')} labelled: {listed}{rest}")
     lines.append(novelty_line(predictions))
     if query.others:
         lines.append(
@@ -231,6 +231,11 @@ def summary(predictions: "Predictions", query: folders.ImageFolder) -> list[str]
     return lines
 
 
+def _many(count: int, what: str) -> str:
+    """Returns a number of things, one of which has no s."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def novelty_line(predictions: "Predictions") -> str:
     """Returns how many images are probably of none of the classes."""
     if reason := predictions.classifier.unsaid():
@@ -238,7 +243,7 @@ def novelty_line(predictions: "Predictions") -> str:
     threshold = predictions.classifier.threshold_
     novel = sum(each.novel for each in predictions.queries)
     return (
-        f"{novel} of them probably none of the classes (none_of_these above "
+        f"{novel} of them probably none of the classes\n(none_of_these above "
         f"{threshold:.3g}, as 5 % of the classes' own images are)"
     )
 
