@@ -66,8 +66,9 @@ def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
         place = np.mean(each.distractors_kept), np.mean(each.clean_kept)
         axes.plot(*place, looks[each.label].marker, color=looks[each.label].color)
     axes.plot([], [], "o", color="0.3", label="what the filter keeps")
-    axes.plot([0, 1], [0, 1], color="0.45", lw=1, ls=(0, (1, 2)), label="chance")
     corner = all(each.separation.area.mean() > CORNER for each in all_visits)
+    if not corner:
+        axes.plot([0, 1], [0, 1], color="0.45", lw=1, ls=(0, (1, 2)), label="chance")
     axes.set(
         xlabel="share of distractors taken",
         ylabel="share of clean points found",
