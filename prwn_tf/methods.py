@@ -78,14 +78,6 @@ METHODS = {
 }
 
 
-# What a part of the user's extends, by the flag that names it.
-_BASES = {
-    "encoder": "prwn_tf.encoders.base:Encoder",
-    "head": "prwn_tf.heads.base:Head",
-    "regularizers": "prwn_tf.regularizers.base:Regularizer",
-}
-
-
 def head_class(config: TrainConfig) -> type:
     """Returns the class of a config's head."""
     return imports.load(config.head or METHODS[config.method].head)
@@ -123,7 +115,6 @@ def uses_unlabeled(config: TrainConfig) -> bool:
 def check(config: TrainConfig) -> None:
     """Raises if a name is unknown, or if parts of a config do not fit together."""
     _check_known("method", config.method, METHODS)
-    _check_own(config)
     if backbones.is_backbone(config.encoder):
         backbones.check(config.encoder)
     elif not is_own(config.encoder):
@@ -138,25 +129,6 @@ def check(config: TrainConfig) -> None:
             f"{name} learns from unlabelled points, but --train_unlabeled and "
             "--train_extra are 0; raise one of them, or use --method=pn"
         )
-
-
-def _check_own(config: TrainConfig) -> None:
-    """Raises if a part of the user's is of another kind than it is used for."""
-    for name, part in config.own.items():
-        flag = {config.encoder: "encoder", config.head: "head"}.get(
-            name, "regularizers"
-        )
-        base = imports.load(_BASES[flag])
-        if not issubclass(imports.load(name), base):
-            raise UserError(
-                f"--{flag}={name} must be a class that extends {base.__name__} of "
-                f"{base.__module__}"
-            )
-        if flag == "regularizers" and not isinstance(part.settings, Term):
-            raise UserError(
-                f"--regularizers={name} has no weight; give the class a Config that "
-                "extends Term of prwn_tf.settings (docs/research.md has one)"
-            )
 
 
 def _check_batches(config: TrainConfig) -> None:
@@ -262,7 +234,8 @@ def unused_choice(config: TrainConfig, name: str) -> str:
     blocks = ("conv4", "resnet12", *config.own)
     if name == "conv_block" and config.conv_block == "fast":
         return "" if config.encoder in blocks else "the encoder has no such blocks"
-    if name == "xla" and config.xla == "walk" and config.walk.weight == 0:
+    walkless = config.walk.weight == 0 and not config.own
+    if name == "xla" and config.xla == "walk" and walkless:
         return "--walk_weight is 0, so there is no walk to compile"
     return ""
 
@@ -275,7 +248,9 @@ def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> s
     if isinstance(settings, EpisodeSpec):
         if METHODS[config.method].batches:
             return f"--method={config.method} learns from mini-batches"
-        crowd = name == "distractors" and not settings.unlabeled
+        crowd = (
+            name == "distractors" and settings.distractors and not settings.unlabeled
+        )
         return "--train_unlabeled is 0" if crowd else ""
     if isinstance(settings, Term):
         off = settings.weight == 0 and name != "weight"

@@ -9,7 +9,14 @@ import dataclasses
 
 from prwn_tf import backbones, imports
 from prwn_tf.errors import UserError
-from prwn_tf.settings import EncoderPart, Part
+from prwn_tf.settings import EncoderPart, Part, Term
+
+# What a part extends, by the flag that names it.
+_BASES = {
+    "encoder": "prwn_tf.encoders.base:Encoder",
+    "head": "prwn_tf.heads.base:Head",
+    "regularizers": "prwn_tf.regularizers.base:Regularizer",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,18 +36,30 @@ def own_part(name: str) -> OwnPart:
     """Returns a part of the user's with its defaults, from "module:Class"."""
     part = imports.load(name)
     kind = getattr(part, "Config", None)
-    if kind in (None, EncoderPart):  # which encoders have if they say nothing
-        return OwnPart(imports.source_hash(part), None)
-    _check_settings(name, kind)
-    return OwnPart(imports.source_hash(part), kind())
+    settings = kind() if dataclasses.is_dataclass(kind) else None
+    return OwnPart(imports.source_hash(part), settings)
 
 
-def _check_settings(name: str, kind: type) -> None:
-    """Raises unless a class can be the settings of a part."""
-    made = dataclasses.is_dataclass(kind) and "__dataclass_params__" in vars(kind)
-    if not (made and kind.__dataclass_params__.frozen and issubclass(kind, Part)):
+def check(name: str, part: OwnPart, flag: str) -> None:
+    """Raises if a part is of another kind than the flag that names it.
+
+    A run that was begun has been checked, and goes on as it is.
+    """
+    found, base = imports.load(name), imports.load(_BASES[flag])
+    if not issubclass(found, base):
+        raise UserError(
+            f"--{flag}={name} must be a class that extends {base.__name__} of "
+            f"{base.__module__}"
+        )
+    kind = getattr(found, "Config", None)
+    if kind not in (None, EncoderPart) and not isinstance(part.settings, Part):
         raise UserError(
             f"{name}.Config must be a dataclass of its settings; write "
             "@dataclasses.dataclass(frozen=True) above it, and have it extend Part, "
             "EncoderPart or Term of prwn_tf.settings"
+        )
+    if flag == "regularizers" and not isinstance(part.settings, Term):
+        raise UserError(
+            f"--regularizers={name} has no weight; give the class a Config that "
+            "extends Term of prwn_tf.settings (docs/research.md has one)"
         )

@@ -176,10 +176,8 @@ def output_folder() -> pathlib.Path | None:
 
 
 def label_of_one(predictions: "Predictions") -> str:
-    """Returns what one image is, in a line, or raises if it cannot be read."""
+    """Returns what one image is, in a line."""
     [prediction] = predictions.queries
-    if prediction.problem:
-        raise UserError(f"--query={FLAGS.query} {prediction.problem}")
     return prediction.line()
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 COLUMNS = range(25, 15, -1)  # pictures in a row; the first number that leaves none over
 BINS = 20
 MAX_PICTURES = 500
-CORNER = 0.9  # areas above it are curves in a corner, which is drawn larger
+CORNER = 0.9  # areas above it are curves in a corner, which is drawn larger,
+SIDE = 0.4  # so much of both shares
 
 
 def draw_clean(all_visits: Sequence[Visits], rescaled: Sequence[Visits]) -> "Figure":
@@ -66,14 +67,14 @@ def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
         place = np.mean(each.distractors_kept), np.mean(each.clean_kept)
         axes.plot(*place, looks[each.label].marker, color=looks[each.label].color)
     axes.plot([], [], "o", color="0.3", label="what the filter keeps")
-    corner = all(each.separation.area.mean() > CORNER for each in all_visits)
+    corner = all(map(_is_in_corner, all_visits))
     if not corner:
         axes.plot([0, 1], [0, 1], color="0.45", lw=1, ls=(0, (1, 2)), label="chance")
     axes.set(
         xlabel="share of distractors taken",
         ylabel="share of clean points found",
-        xlim=(-0.01, 0.41) if corner else (-0.02, 1.02),
-        ylim=(0.59, 1.01) if corner else (-0.02, 1.02),
+        xlim=(-0.01, SIDE + 0.01) if corner else (-0.02, 1.02),
+        ylim=(0.99 - SIDE, 1.01) if corner else (-0.02, 1.02),
         aspect="equal",
     )
     axes.legend(
@@ -84,6 +85,12 @@ def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
         framealpha=1,
     )
     return figure
+
+
+def _is_in_corner(visits: Visits) -> bool:
+    """Returns whether a curve, and what the filter keeps, lie in the upper left."""
+    kept = max(np.mean(visits.distractors_kept), 1 - np.mean(visits.clean_kept))
+    return kept < SIDE and visits.separation.area.mean() > CORNER
 
 
 def draw_histogram(all_visits: Sequence[Visits]) -> "Figure":

@@ -82,8 +82,11 @@ def rows(config: TrainConfig) -> Iterator[Row]:
     for name, settings in (groups | parts | own).items():
         prefix = "train_" if name == "train" else ""
         for flag, field in settings.flags().items():
-            shared = name not in (*PARTS, "train", "optimizer")
-            if shared or not methods.unused_reason(config, name, field):
+            if name in (*PARTS, "train", "optimizer"):
+                unused = methods.unused_reason(config, name, field)
+            else:
+                unused = methods.unused_choice(config, flag)
+            if not unused:
                 yield row(prefix + flag, getattr(settings, field.name), field.default)
 
 

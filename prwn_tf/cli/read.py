@@ -20,6 +20,7 @@ from prwn_tf import (
     released,
     settings,
 )
+from prwn_tf import own as own_parts
 from prwn_tf.cli import define
 from prwn_tf.config import (
     ASKED,
@@ -46,6 +47,9 @@ S = TypeVar("S", bound=Settings)
 def train_config() -> TrainConfig:
     """Returns the published config of the task that the flags name, with changes."""
     own = _own_parts()
+    for name, part in own.items():
+        flags_of = {FLAGS.encoder: "encoder", FLAGS.head: "head"}
+        own_parts.check(name, part, flags_of.get(name, "regularizers"))
     given = _given(TrainConfig)
     task = protocols.Task(
         dataset=FLAGS.dataset,
@@ -63,7 +67,8 @@ def train_config() -> TrainConfig:
         config = _with_flags(methods.with_encoder(base, theirs), own, given)
         _check_inherited(config, theirs)
     methods.check(config)
-    _check_used(config)
+    if FLAGS.restart or not workdir(config).has_config:  # one that goes on has its own
+        _check_used(config)
     return config
 
 

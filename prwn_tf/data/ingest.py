@@ -18,7 +18,7 @@ from prwn_tf.data.store.writer import StoreWriter
 from prwn_tf.errors import StorageError, UserError
 from prwn_tf.images.decoder import BATCH, Decoder
 
-VERSION = 2  # to be raised with any change of a decoded pixel
+VERSION = 3  # to be raised with any change of a decoded pixel
 WORKERS = min(8, os.cpu_count() or 1)
 DECODED_BYTES = 2**26  # pixels that wait to be written
 MAX_LISTED = 20  # bad images that an error names; more are printed line by line

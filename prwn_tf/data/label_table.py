@@ -5,6 +5,7 @@ IMG_0001.jpg,cat
 holidays/IMG_0002.jpg,dog
 """
 
+import contextlib
 import os
 import pathlib
 from collections import defaultdict
@@ -14,6 +15,7 @@ from prwn_tf.data import tables, tree
 from prwn_tf.errors import UserError
 
 COLUMNS = ("file", "label")
+UNPRINTABLE = {"\ufffd", "\\"}  # what stands for bytes and codes in names of ours
 
 
 def read(path: pathlib.Path, flag: str) -> dict[str, str]:
@@ -50,10 +52,10 @@ def by_class(
     """
     root = os.path.abspath(root)
     path_of = {file: os.path.join(root, file) for file in labels}
-    missing = [file for file, path in path_of.items() if not os.path.isfile(path)]
-    if missing:
-        path_of |= _told_as_text(root, missing)
-        missing = [path for path in path_of.values() if not os.path.isfile(path)]
+    lost = [file for file, path in path_of.items() if not os.path.isfile(path)]
+    if any(UNPRINTABLE & set(file) for file in lost):
+        path_of |= _told_as_text(root, lost)
+    missing = [path_of[file] for file in lost if not os.path.isfile(path_of[file])]
     paths: dict[str, list[str]] = defaultdict(list)
     for file, label in sorted(labels.items()):
         paths[label].append(path_of[file])
@@ -70,10 +72,11 @@ def _told_as_text(root: str, names: Collection[str]) -> dict[str, str]:
 
     These are not the files' own where bytes are no text, or codes of a terminal.
     """
-    wanted = set(names)
-    return {
-        name: path
-        for folder in (tree.walk(pathlib.Path(root)) if os.path.isdir(root) else ())
-        for path in folder.image_paths()
-        if (name := tree.shown(os.path.relpath(path, root)).strip()) in wanted
-    }
+    wanted, found = set(names), {}
+    with contextlib.suppress(UserError):  # of a folder that is gone or locked
+        for folder in tree.walk(pathlib.Path(root)):
+            for path in folder.image_paths():
+                name = tree.shown(os.path.relpath(path, root))
+                if name in wanted:
+                    found[name] = path
+    return found

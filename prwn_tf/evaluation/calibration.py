@@ -240,11 +240,12 @@ def update(path: pathlib.Path, fitted: Calibration | None) -> list[str]:
 
 def caution(stores: Mapping[str, ClassStore]) -> list[str]:
     """Returns what to say where validation images are of classes that are learned."""
-    if not set(stores["train"].names) & set(stores["val"].names):
+    learned, validation = stores["train"], stores["val"]
+    if not validation.visible or not set(learned.names) & set(validation.names):
         return []
     return [
-        "validation images are of classes that it learns (--hold_out=images): of such "
-        "classes\nit knows how sure it may be, and of new ones it thinks too much"
+        "validation images are of classes that it learns (--hold_out=images): for "
+        "others its\nprobabilities are too high"
     ]
 
 

@@ -31,8 +31,9 @@ def squares(
 
     Args:
         canvas: as in `resize`.
-        background: the shade that shows through transparent PNG images; None drops
-            alpha, and shows whatever colour lies under it.
+        background: the shade that shows through what is transparent, but in a GIF,
+            which `gif.opaque` is for; None drops alpha, and shows whatever colour
+            lies under it.
         fit: as in `fitted`.
     """
 
@@ -101,14 +102,19 @@ def _bmp(content: tf.Tensor, background: int | None) -> tf.Tensor:
     """Returns the pixels of a BMP image; one with a palette is an error.
 
     The decoder does not convert channels, and takes the numbers of a palette's colours
-    for shades of gray.
+    for shades of gray. A fourth byte is alpha only where the header says so.
     """
     pixels = tf.io.decode_bmp(content)
     enough = tf.debugging.assert_greater_equal(
         tf.shape(pixels)[-1], 3, "a BMP image with a palette; save it as PNG"
     )
+    whole = tf.strings.join([content, "\0" * 70])  # a short one has all fields
+    masks = tf.strings.substr(whole, 30, 4) == b"\3\0\0\0"  # the kind of packing
+    alpha = masks & (tf.strings.substr(whole, 66, 4) != b"\0\0\0\0")
     with tf.control_dependencies([enough]):
-        return colored(pixels, background)
+        return tf.cond(
+            alpha, lambda: colored(pixels, background), lambda: pixels[..., :3]
+        )
 
 
 def _other(content: tf.Tensor) -> tf.Tensor:

@@ -14,6 +14,8 @@ SCREEN = 13  # bytes before the first table of colours
 def first_picture(content: bytes) -> tuple[int, int, bytes]:
     """Returns height and width of the first picture, and a file of it alone.
 
+    It is moved to the corner of the screen, for TensorFlow's canvas is as large as it.
+
     Raises:
         IndexError, struct.error: the file is cut short.
     """
@@ -24,7 +26,9 @@ def first_picture(content: bytes) -> tuple[int, int, bytes]:
         raise IndexError("there is no picture")
     width, height = struct.unpack_from("<HH", content, place + 5)
     blocks = place + 10 + _table_size(content[place + 9]) + 1
-    return height, width, content[: _end_of_blocks(content, blocks)] + bytes([END])
+    end = _end_of_blocks(content, blocks)
+    moved = content[: place + 1] + bytes(4) + content[place + 5 : end]
+    return height, width, moved + bytes([END])
 
 
 def opaque(picture: bytes, background: int) -> bytes:

@@ -54,7 +54,7 @@ def support(folder: pathlib.Path, least: int = 2) -> dict[str, list[str]]:
         stray > 0
     )
     for note in notes:
-        logging.warning("--support=%s: %s", folder, note)
+        logging.warning("%s: %s", folder, note)
     return _told_apart(
         classes.paths_of, f"--support={folder}", "folder of images", least
     )

@@ -181,7 +181,10 @@ def predict_again(
     examples = support or {}
     return Predictions(
         classifier=classifier,
-        support={str(name): examples.get(name, []) for name in classifier.classes_},
+        support={
+            tree.plain(str(name)): examples.get(str(name), [])
+            for name in classifier.classes_
+        },
         queries=_label_folder(classifier, model, query),
         unlabeled=[],
         trusted=frozenset(),
@@ -201,8 +204,7 @@ def _label_folder(
     """Labels all images of a folder, with a progress bar."""
     batches = _embed(images.paths, model, "classifying")
     labelled = list(_label(classifier, images, batches))
-    # Of a single one the caller says so.
-    if len(labelled) > 1 and all(each.problem for each in labelled):
+    if all(each.problem for each in labelled):
         raise _none_usable(images, "query", labelled[0].problem)
     return labelled
 
@@ -228,7 +230,9 @@ def _embed(
 
 
 def _none_usable(images: ImageFolder, flag: str, problem: str) -> UserError:
-    """Returns what to say of a folder in which no image can be used."""
+    """Returns what to say of images of which none can be used."""
+    if len(images.paths) == 1:
+        return UserError(f"--{flag}={images.paths[0]} {problem}")
     return UserError(
         f"none of the {len(images.paths)} images in --{flag}={images.root} can be "
         f"used: {images.paths[0]} {problem}"

@@ -26,7 +26,7 @@ def origin_in(
     """Returns the run in a folder as the origin of the one in `workdir`.
 
     One that has begun, and is not begun anew (`restart`), knows its own, and the folder
-    may be gone by then. If another run has been trained there since, it is that one.
+    may be gone by then, but no other run may be in its place.
     """
     path = path.absolute()
     if path.resolve().is_relative_to(workdir.path.resolve()):
@@ -36,15 +36,25 @@ def origin_in(
         )
     if workdir.has_config and not restart:
         known = workdir.load_config().init_from
-        if known.workdir == str(path) and not _is_replaced(known):
+        if known.workdir == str(path):
+            if _is_replaced(known):
+                raise UserError(
+                    f"--init_from={path} was trained again since the run in "
+                    f"{workdir.path} began with it; to begin with what is there now, "
+                    "give another --workdir, or --restart; to go on from what was, "
+                    "move that folder away"
+                )
             return known
     return _read(path, config, stores)
 
 
 def _is_replaced(origin: Origin) -> bool:
-    """Returns whether another run's checkpoint stands where an origin's lay."""
-    weights = checkpoint_files.values(pathlib.Path(origin.workdir, origin.checkpoint))
-    return weights.exists() and files.sha256(weights) != origin.sha256
+    """Returns whether a run lies where an origin was, and has other weights."""
+    path = pathlib.Path(origin.workdir)
+    if not Workdir(path).has_config:
+        return False
+    weights = checkpoint_files.values(path / origin.checkpoint)
+    return not weights.exists() or files.sha256(weights) != origin.sha256
 
 
 def _read(

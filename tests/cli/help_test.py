@@ -96,6 +96,16 @@ def test_what_must_be_given(name, given, text):
     program.assert_one_line(program.run(name, *given), 1, text)
 
 
+def test_a_config_with_a_network_of_keras_is_taken_back(tmp_path):
+    asked = ["--dataset=mini", "--encoder=keras:VGG16", "--encoder_weights=none"]
+    printed = program.run("train", *asked, "--print_config").stdout
+    assert "--encoder=keras:VGG16" in printed
+    assert "--channels" not in printed  # it has its own
+    (tmp_path / "all.flags").write_text(printed)
+    flags = [f"--flagfile={tmp_path / 'all.flags'}", "--print_config"]
+    assert program.run("train", *flags).returncode == 0
+
+
 def test_a_config_is_printed_with_where_it_comes_from(tmp_path):
     asked = ["--flagfile=omniglot/pn.flags", "--seed=3", "--nodeterministic"]
     printed = program.run("train", *asked, "--print_config").stdout

@@ -125,6 +125,7 @@ def test_mistakes_are_one_line(flags, code, text, tmp_path, data_dir):
     ("flags", "texts"),
     [
         (["--head=" + RIVAL], ("--head=", "extends Head of prwn_tf.heads.base")),
+        (["--method=pn", "--head=" + RIVAL], ("extends Head of prwn_tf.heads.base",)),
         (["--encoder=" + HEAD], ("--encoder=", "extends Encoder of")),
         (["--regularizers=walk," + HEAD], ("--regularizers=", "extends Regularizer")),
         ([f"--regularizers=walk,{WRONG}:Weightless"], ("Weightless has no weight",)),

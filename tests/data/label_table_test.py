@@ -70,7 +70,7 @@ def test_files_by_class(tmp_path):
 
 
 def test_names_that_are_no_text_are_found_as_our_tables_call_them(tmp_path):
-    names = [b"bad\xff.png", b" lead.png", b"new\nline.png", b"in/tab\t.png"]
+    names = [b"bad\xff.png", b"fine.png", b"new\nline.png", b"in/tab\t.png"]
     paths = [tmp_path / "pile" / os.fsdecode(name) for name in names]
     for path in paths:
         made.write(path, made.png(0, 0))

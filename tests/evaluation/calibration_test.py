@@ -118,6 +118,9 @@ def test_who_validates_on_learned_classes_is_warned():
     stores = {"train": mock.Mock(names=("a", "b")), "val": mock.Mock(names=("c",))}
     assert calibration_lib.caution(stores) == []
     stores["val"].names = ("c", "a")
+    stores["val"].visible = False  # points of a plane
+    assert calibration_lib.caution(stores) == []
+    stores["val"].visible = True
     [text] = calibration_lib.caution(stores)
     assert "--hold_out=images" in text
 

@@ -118,9 +118,10 @@ def test_curves(tmp_path, cases):
 
 def encoded(kind: str) -> bytes:
     image = np.random.default_rng(0).integers(0, 255, (12, 10, 3), np.uint8)
-    if kind == "gif":  # TensorFlow writes none; one black pixel
+    if kind == "gif":  # TensorFlow writes none; one pixel, which is transparent
         return bytes.fromhex(
-            "47494638396101000100800000000000ffffff2c00000000010001000002024401003b"
+            "47494638396101000100800000000000ffffff21f90401000000002c"
+            "00000000010001000002024401003b"
         )
     if kind == "bmp":
         head = b"BM" + np.array([438, 0, 54, 40, 10, 12], "<u4").tobytes()
@@ -140,7 +141,7 @@ def encoded(kind: str) -> bytes:
 def test_images(tmp_path, kind, cases):
     """Each image of a batch is decoded or named with a reason; the others are not
     touched by it."""
-    decoder, good = Decoder(16), encoded(kind)
+    decoder, good = Decoder(16, background=255), encoded(kind)
     [expected], problems = decoder([good])
     assert not problems
 

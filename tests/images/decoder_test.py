@@ -193,27 +193,43 @@ def test_a_line_is_padded_too():
     assert (np.delete(padded, 9, axis=0) == 0).all()
 
 
-def test_what_is_transparent_in_a_gif_is_background():
-    control = b"!\xf9\x04%c\0\0\0\0"  # names the first colour of the table
-    frame = b",\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
-    red = [
-        b"GIF89a\1\0\1\0\x80\0\0\xff\0\0\0\0\xff" + control % flags + frame
-        for flags in (1, 0)
+def gif_of_one_pixel(flags: int, own_table: bool, left: int) -> bytes:
+    """A blue pixel, the second colour of two, on a screen of 8 x 8."""
+    table = b"\xff\0\0\0\0\xff"
+    screen = b"GIF89a\x08\0\x08\0" + (b"\0\0\0" if own_table else b"\x80\0\0" + table)
+    control = b"!\xf9\x04%c\x07\0\1\0" % flags  # after 7 hundredths, colour 1
+    place = struct.pack("<HHHH", left, left, 1, 1)
+    frame = b"," + place + (b"\x80" + table if own_table else b"\0")
+    return screen + control + frame + b"\2\2L\1\0;"
+
+
+@pytest.mark.parametrize("own_table", [False, True])
+def test_what_is_transparent_in_a_gif_is_background(own_table):
+    contents = [
+        gif_of_one_pixel(flags, own_table, left) for flags in (1, 0) for left in (0, 3)
     ]
-    pixels, problems = decoder_lib.Decoder(20, background=200)(red)
+    pixels, problems = decoder_lib.Decoder(20, background=200)(contents)
     assert not problems
-    assert (pixels[0] == 200).all()
-    assert (pixels[1] == [255, 0, 0]).all()
+    np.testing.assert_array_equal(pixels[:2], 200)
+    assert (pixels[2:] == [0, 0, 255]).all()
+
+
+def bmp_of_two_pixels(packing: int) -> bytes:
+    """Black pixels of four bytes, of which the fourth is 0 and 255."""
+    masks = (0xFF0000, 0xFF00, 0xFF, 0xFF000000)
+    info = struct.pack("<IiiHHI", 108, 2, 1, 1, 32, packing) + bytes(20)
+    info += struct.pack("<IIII", *masks) + bytes(52)
+    head = b"BM" + struct.pack("<IHHI", 14 + 108 + 8, 0, 0, 14 + 108)
+    return head + info + b"\0\0\0\0" + b"\0\0\0\xff"
 
 
 def test_what_is_transparent_in_a_bmp_is_background():
-    header = struct.pack("<IHHIIiiHHIIiiII", 62, 0, 0, 54, 40, 2, 1, 1, 32, *[0] * 6)
-    clear_and_black = b"\0\0\0\0" + b"\0\0\0\xff"
-    content = b"BM" + header + clear_and_black
-    [image], problems = decoder_lib.Decoder(20, background=200)([content])
+    packed, plain = map(bmp_of_two_pixels, (3, 0))
+    pixels, problems = decoder_lib.Decoder(20, background=200)([packed, plain])
     assert not problems
-    np.testing.assert_array_equal(image[:, 0], 200)
-    np.testing.assert_array_equal(image[:, -1], 0)
+    np.testing.assert_array_equal(pixels[0, :, 0], 200)
+    np.testing.assert_array_equal(pixels[0, :, -1], 0)
+    np.testing.assert_array_equal(pixels[1], 0)  # the byte means nothing
 
 
 def test_images_without_alpha_have_no_background():

@@ -91,15 +91,18 @@ def test_a_run_that_has_begun_knows_its_origin(make_run, stores, workdir):
     assert config_json.differences(origin, other).keys() == {"sha256"}
 
 
-def test_a_run_that_was_trained_anew_in_its_place_is_another(make_run, stores, workdir):
+def test_an_origin_that_was_trained_anew_is_not_taken_for_the_old_one(
+    make_run, stores, workdir
+):
     run = make_run()
     origin = origins.origin_in(run, config(), stores, workdir)
     stored = config_json.to_dict(config(init_from=origin))
     files.write_json(workdir.path / "config.json", stored)
-    for weights in run.rglob("*.data*"):
-        weights.write_bytes(b"other weights")
-    other = origins.origin_in(run, config(), stores, workdir)
-    assert config_json.differences(origin, other).keys() == {"sha256"}
+    for change in (lambda path: path.write_bytes(b"other"), lambda path: path.unlink()):
+        for weights in run.rglob("*.data*"):
+            change(weights)
+        with pytest.raises(UserError, match=r"was trained again since .* restart; to"):
+            origins.origin_in(run, config(), stores, workdir)
 
 
 @pytest.mark.parametrize(
