@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DRAWN = ("none", "gate")  # more curves would hide each other
+# Shade and marker of the curves that are drawn, for more would hide each other. Colours
+# are those of methods.
+DRAWN = {"none": ("0.1", "o"), "gate": ("0.55", "s")}
 MIN_DRAWN = 30  # answers of a point that is drawn; fewer are chance
 
 
@@ -81,20 +83,21 @@ def draw(by_run: Mapping[str, Sequence[Evaluation]]) -> "Figure":
     width = figures.PAGE if len(by_run) > 1 else figures.COLUMN
     columns = 2 if len(by_run) == 4 else min(3, len(by_run))
     rows = -(-len(by_run) // columns)
-    figure = figures.new_figure(width, 2.6 * rows)
+    figure = figures.new_figure(width, 0.3 + 2.6 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, (label, evaluations) in zip(grid.flat, by_run.items(), strict=False):
         _draw_run(axes, label, [each for each in evaluations if each.adapt in DRAWN])
     for axes in grid.flat[len(by_run) :]:
         axes.set_axis_off()
-    grid[0, 0].legend(loc="lower right")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
 
 
 def _draw_run(axes: "Axes", label: str, evaluations: Sequence[Evaluation]) -> None:
     """Draws the curves of one run; a point of few answers is small."""
     axes.plot([0, 100], [0, 100], color="0.6", lw=1)
-    for index, each in enumerate(evaluations):
+    for each in evaluations:
         calibrated = each.confidence.temperature is not None
         for when in ("before", "after") if calibrated else ("before",):
             points = [
@@ -107,21 +110,22 @@ def _draw_run(axes: "Axes", label: str, evaluations: Sequence[Evaluation]) -> No
                 for name in ("confidence", "accuracy")
             )
             shares = np.array([row["queries"] for row in points])
-            color, after = figures.COLORS[index], when == "after"
-            axes.plot(said, right, color=color, ls="-" if after else ":", lw=1)
+            (shade, marker), after = DRAWN[each.adapt], when == "after"
+            axes.plot(said, right, color=shade, ls="-" if after else ":", lw=1)
             axes.scatter(
                 said,
                 right,
                 s=4 + 36 * np.sqrt(shares / shares.sum()),
-                color=color if after else "white",
-                edgecolors=color,
+                color=shade if after else "white",
+                edgecolors=shade,
+                marker=marker,
                 zorder=3,
-                label=f"{each.adapt}, {when}",
+                label=f"{each.adapt}, {when} temperature",
             )
     axes.set(
         title=title(label),
-        xlabel="said to be likely (%)",
-        ylabel="right (%)",
+        xlabel="predicted probability (%)",
+        ylabel="answers that are right (%)",
         xlim=(0, 102),
         ylim=(0, 102),
     )

@@ -162,6 +162,7 @@ def _draw_gains(axes: "Axes", looks: Mapping[str, Style], gains: Sequence[Row]) 
             va="center",
             color=look.color,
             fontsize=figures.STYLE["legend.fontsize"],
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
     axes.margins(x=0.16)  # room for the numbers
     axes.axhline(0, color="0.45", lw=1)
