@@ -83,14 +83,14 @@ def draw(by_run: Mapping[str, Sequence[Evaluation]]) -> "Figure":
     width = figures.PAGE if len(by_run) > 1 else figures.COLUMN
     columns = 2 if len(by_run) == 4 else min(3, len(by_run))
     rows = -(-len(by_run) // columns)
-    figure = figures.new_figure(width, 0.3 + 2.6 * rows)
+    figure = figures.new_figure(width, 0.5 + 2.6 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, (label, evaluations) in zip(grid.flat, by_run.items(), strict=False):
         _draw_run(axes, label, [each for each in evaluations if each.adapt in DRAWN])
     for axes in grid.flat[len(by_run) :]:
         axes.set_axis_off()
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
 
 
