@@ -48,7 +48,7 @@ def draw_clean(all_visits: Sequence[Visits], rescaled: Sequence[Visits]) -> "Fig
 
 def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
     """Draws how well the success score finds clean points, and what the filter does."""
-    figure = figures.new_figure(figures.COLUMN, 4.0)
+    figure = figures.new_figure(figures.COLUMN, 3.7 + 0.16 * len(all_visits))
     axes = figure.subplots()
     looks = styles([each.label for each in all_visits])
     for each in all_visits:
@@ -77,15 +77,8 @@ def draw_roc(all_visits: Sequence[Visits]) -> "Figure":
         ylim=(0.99 - SIDE, 1.01) if corner else (-0.02, 1.02),
         aspect="equal",
     )
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        title="area under the curve",
-        ncols=2 if len(labels) > 4 else 1,
-        columnspacing=1.0,
-    )
+    drawn = axes.get_legend_handles_labels()
+    figure.legend(*drawn, loc="outside lower center", title="area under the curve")
     return figure
 
 
