@@ -67,9 +67,15 @@ def train_config() -> TrainConfig:
         config = _with_flags(methods.with_encoder(base, theirs), own, given)
         _check_inherited(config, theirs)
     methods.check(config)
-    if FLAGS.restart or not workdir(config).has_config:  # one that goes on has its own
+    if not _goes_on(config):
         _check_used(config)
     return config
+
+
+def _goes_on(config: TrainConfig) -> bool:
+    """Returns whether the run has begun, and is not begun anew."""
+    anew = "restart" in FLAGS and FLAGS.restart
+    return not anew and workdir(config).has_config
 
 
 def _with_flags(
@@ -94,7 +100,7 @@ def _of_encoder(config: TrainConfig) -> Workdir | None:
     if "init_from" not in FLAGS or not FLAGS.init_from:
         return None
     path, begun = released.model(cli.path(FLAGS.init_from)), workdir(config)
-    if begun.has_config and not FLAGS.restart:
+    if _goes_on(config):
         known = begun.load_config().init_from
         if known.workdir == str(path.absolute()) or not Workdir(path).has_config:
             return begun

@@ -63,7 +63,8 @@ class Workdir:
 
     @property
     def has_config(self) -> bool:
-        return self._config.exists()
+        """Whether a run has begun here; a name that no file can have is no run's."""
+        return os.path.exists(self._config)
 
     def load_config(self) -> TrainConfig:
         """Returns the config of the run in this folder."""

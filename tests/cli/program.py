@@ -49,7 +49,6 @@ def quick(
         "workdir": workdir,
         "data_dir": data_dir,
         "nocompare": None,
-        "channels": 8,
         "episodes": 12,
         "train_way": 3,
         "train_unlabeled": 2,
@@ -59,6 +58,8 @@ def quick(
         "eval_episodes": 50,
         "report_every": 2,
     } | changes
+    if not str(changes.get("encoder")).startswith("keras"):  # which have their own
+        values.setdefault("channels", 8)
     return [
         f"--{name}" if value is None else f"--{name}={value}"
         for name, value in values.items()
