@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from prwn_tf.backbones import BackboneConfig, part_name
+from prwn_tf.backbones import BackboneConfig, is_backbone, part_name
 from prwn_tf.head_parts import (
     ClassifierConfig,
     EgnnConfig,
@@ -214,6 +214,18 @@ class TrainConfig(Settings):
             "that are learned cannot tell which checkpoint is the best; use "
             "--select=last",
         )
+
+    def unused_reason(self, name: str) -> str:
+        """Returns why nothing looks at a setting; empty if something does."""
+        if name == "channels" and is_backbone(self.encoder):
+            return f"--encoder={self.encoder} has its own"
+        blocks = ("conv4", "resnet12", *self.own)
+        if name == "conv_block" and self.conv_block == "fast":
+            return "" if self.encoder in blocks else "the encoder has no such blocks"
+        walkless = self.walk.weight == 0 and not self.own
+        if name == "xla" and self.xla == "walk" and walkless:
+            return "--walk_weight is 0, so there is no walk to compile"
+        return ""
 
     @property
     def learns_validation(self) -> bool:

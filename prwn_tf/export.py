@@ -172,7 +172,7 @@ def conversion_lines(about: dict[str, Any]) -> list[str]:
         f"verified: embeddings differ by {about['error']:.1g} of their greatest number",
     ]
     if "int8_error" in about:
-        lines.append(f"int8: they differ by {about['int8_error']:.1g} of it")
+        lines.append(f"int8: embeddings differ by {about['int8_error']:.1g} of it")
     measured = about.get("int8")
     if measured:
         before, after = (100 * measured[name] for name in ("before", "after"))

@@ -114,6 +114,11 @@ class TpnConfig(Part):
         0.5, "TPN: what the learned one starts at.", "(0, inf)", methods=("tpn",)
     )
 
+    def unused_reason(self, name: str) -> str:
+        """Returns why nothing looks at a setting; empty if something does."""
+        fixed = name == "first_scale" and self.scale
+        return f"--tpn_scale={self.scale:g} is used as it is" if fixed else ""
+
 
 @dataclasses.dataclass(frozen=True)
 class EgnnConfig(Part):

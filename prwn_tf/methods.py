@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from prwn_tf import backbones, imports
-from prwn_tf.config import ENCODERS, PARTS, EpisodeSpec, OptimizerConfig, TrainConfig
+from prwn_tf.config import ENCODERS, PARTS, EpisodeSpec, TrainConfig
 from prwn_tf.errors import UserError
 from prwn_tf.own import is_own
 from prwn_tf.settings import EncoderPart, Term
@@ -227,31 +227,17 @@ def _settings_where(
     }
 
 
-def unused_choice(config: TrainConfig, name: str) -> str:
-    """Returns why nothing looks at a setting of no part; empty if something does."""
-    if name == "channels" and backbones.is_backbone(config.encoder):
-        return f"--encoder={config.encoder} has its own"
-    blocks = ("conv4", "resnet12", *config.own)
-    if name == "conv_block" and config.conv_block == "fast":
-        return "" if config.encoder in blocks else "the encoder has no such blocks"
-    walkless = config.walk.weight == 0 and not config.own
-    if name == "xla" and config.xla == "walk" and walkless:
-        return "--walk_weight is 0, so there is no walk to compile"
-    return ""
-
-
 def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> str:
-    """Returns why nothing looks at a setting of a part; empty if something does."""
-    settings, name = config.part(part), field.name
-    if isinstance(settings, OptimizerConfig):
-        return settings.unused_reason(name)
-    if isinstance(settings, EpisodeSpec):
-        if METHODS[config.method].batches:
-            return f"--method={config.method} learns from mini-batches"
-        crowd = (
-            name == "distractors" and settings.distractors and not settings.unlabeled
-        )
-        return "--train_unlabeled is 0" if crowd else ""
+    """Returns why nothing looks at a setting of a part; empty if something does.
+
+    Args:
+        part: its name; "" for settings of the config itself.
+    """
+    settings, name = config.part(part) if part else config, field.name
+    if isinstance(settings, EpisodeSpec) and METHODS[config.method].batches:
+        return f"--method={config.method} learns from mini-batches"
+    if reason := settings.unused_reason(name):
+        return reason
     if isinstance(settings, Term):
         off = settings.weight == 0 and name != "weight"
         return f"--{settings.name}_weight is 0" if off else ""
@@ -260,8 +246,6 @@ def unused_reason(config: TrainConfig, part: str, field: dataclasses.Field) -> s
         and backbones.part_name(config.encoder) != part
     ):
         return f"it belongs to --encoder={settings.asked_as or part}"
-    if name == "first_scale" and settings.scale:
-        return f"--tpn_scale={settings.scale:g} is used as it is"
     methods = field.metadata["methods"]
     if methods and (config.head or config.method not in methods):
         return f"it belongs to --method={' or '.join(methods)}"

@@ -40,7 +40,7 @@ def own_part(name: str) -> OwnPart:
     return OwnPart(imports.source_hash(part), settings)
 
 
-def check(name: str, part: OwnPart, flag: str) -> None:
+def check_kind(name: str, part: OwnPart, flag: str) -> None:
     """Raises if a part is of another kind than the flag that names it.
 
     A run that was begun has been checked, and goes on as it is.

@@ -60,6 +60,11 @@ class EpisodeSpec(Settings):
             f"balance must be {' or '.join(BALANCES)}, got {self.balance}",
         )
 
+    def unused_reason(self, name: str) -> str:
+        """Returns why nothing looks at a setting; empty if something does."""
+        alone = name == "distractors" and self.distractors and not self.unlabeled
+        return "--train_unlabeled is 0" if alone else ""
+
     @property
     def classes(self) -> int:
         """Classes drawn for an episode, distractors included."""

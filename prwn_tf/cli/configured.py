@@ -82,11 +82,7 @@ def rows(config: TrainConfig) -> Iterator[Row]:
     for name, settings in (groups | parts | own).items():
         prefix = "train_" if name == "train" else ""
         for flag, field in settings.flags().items():
-            if name in (*PARTS, "train", "optimizer"):
-                unused = methods.unused_reason(config, name, field)
-            else:
-                unused = methods.unused_choice(config, flag)
-            if not unused:
+            if name in own or not methods.unused_reason(config, name, field):
                 yield row(prefix + flag, getattr(settings, field.name), field.default)
 
 

@@ -20,7 +20,6 @@ from prwn_tf import (
     released,
     settings,
 )
-from prwn_tf import own as own_parts
 from prwn_tf.cli import define
 from prwn_tf.config import (
     ASKED,
@@ -34,7 +33,7 @@ from prwn_tf.config import (
 from prwn_tf.data import catalog
 from prwn_tf.data.store import reader
 from prwn_tf.errors import UserError
-from prwn_tf.own import OwnPart
+from prwn_tf.own import OwnPart, check_kind
 from prwn_tf.runs import Source
 from prwn_tf.serving import models
 from prwn_tf.settings import Settings
@@ -47,9 +46,9 @@ S = TypeVar("S", bound=Settings)
 def train_config() -> TrainConfig:
     """Returns the published config of the task that the flags name, with changes."""
     own = _own_parts()
+    flag_of = {FLAGS.encoder: "encoder", FLAGS.head: "head"}
     for name, part in own.items():
-        flags_of = {FLAGS.encoder: "encoder", FLAGS.head: "head"}
-        own_parts.check(name, part, flags_of.get(name, "regularizers"))
+        check_kind(name, part, flag_of.get(name, "regularizers"))
     given = _given(TrainConfig)
     task = protocols.Task(
         dataset=FLAGS.dataset,
@@ -169,11 +168,8 @@ def _own_parts() -> dict[str, OwnPart]:
 
 def _check_used(config: TrainConfig) -> None:
     """Raises if a flag was given that nothing in the config looks at."""
-    for name in TrainConfig.flags():
-        reason = methods.unused_choice(config, name)
-        if reason and FLAGS[name].value is not None:
-            raise UserError(f"--{name} has no effect here: {reason}; leave it out")
-    groups = [(name, kind, "") for name, kind in PARTS.items()]
+    groups = [("", TrainConfig, "")]
+    groups += [(name, kind, "") for name, kind in PARTS.items()]
     groups += [("train", EpisodeSpec, "train_"), ("optimizer", OptimizerConfig, "")]
     for part, kind, prefix in groups:
         for name, field in kind.flags().items():
